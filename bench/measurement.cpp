@@ -1,0 +1,159 @@
+#include "measurement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "clock.hpp"
+#include "hcoll/hcoll.h"
+#include "quantity.hpp"
+#include "statistics.hpp"
+
+namespace hcoll::bench {
+
+namespace {
+
+// All ranks come here at the same place between their collective calls, as libhcoll asks for.
+void switch_to(Side side) { MPI_Pcontrol(side == Side::own ? HCOLL_PCONTROL_OWN : HCOLL_PCONTROL_VENDOR); }
+
+void barrier() { check(PMPI_Barrier(MPI_COMM_WORLD)); }
+
+// Seconds per call on this rank.
+double time_back_to_back(const Operation& operation, int iterations) {
+    const double start = now();
+    for (int i = 0; i < iterations; ++i) operation.call();
+    return (now() - start) / iterations;
+}
+
+double time_alone(const Operation& operation, int iterations) {
+    double seconds = 0;
+    for (int i = 0; i < iterations; ++i) {
+        barrier();
+        const double start = now();
+        operation.call();
+        seconds += now() - start;
+    }
+    return seconds / iterations;
+}
+
+}  // namespace
+
+std::vector<double> Measurement::ratios() const {
+    if (!correct) return {};
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < std::min(own.size(), vendor.size()); ++i) ratios.push_back(vendor[i] / own[i]);
+    return ratios;
+}
+
+struct Meter::Current {
+    Operation operation;
+    Measurement result;
+};
+
+Meter::Meter(const Options& options, std::vector<Side> sides, const World& world, const Buffers& buffers,
+             const Progress& progress)
+    : options_(options), sides_(std::move(sides)), world_(world), buffers_(buffers), progress_(progress) {}
+
+Measurement Meter::measure(const Subject& subject, const std::string& position) {
+    Current current{.operation = Operation(subject, world_, buffers_), .result = {}};
+    current.result.subject = subject;
+    const std::string title = fmt::format("{} {}", name(subject.collective), size_text(subject.bytes));
+
+    progress_.show(fmt::format("{}: warming up ({})", title, position));
+    for (const Side side : sides_) {
+        run_block(current, side, options_.warmup);
+        check_single_calls(current, side);
+    }
+    const int iterations = choose_iterations(current);
+    current.result.iterations = iterations;
+
+    std::vector<Side> order = sides_;
+    for (int pair = 1; pair <= options_.repetitions; ++pair) {
+        progress_.show(fmt::format("{}: {} of {} ({})", title, pair, options_.repetitions, position));
+        for (const Side side : order) {
+            auto& samples = side == Side::own ? current.result.own : current.result.vendor;
+            samples.push_back(run_block(current, side, iterations));
+        }
+        // What drifts (frequency, temperature, a neighbor) then favors each side in turn.
+        std::reverse(order.begin(), order.end());
+    }
+    return std::move(current.result);
+}
+
+// Seconds per call, the maximum over the ranks: a collective is as slow as its slowest rank.
+double Meter::run_block(Current& current, Side side, int iterations) {
+    Operation& operation = current.operation;
+    operation.prepare_many(++seed_);
+    switch_to(side);
+    barrier();
+    const double seconds = options_.sync ? time_alone(operation, iterations) : time_back_to_back(operation, iterations);
+    switch_to(Side::vendor);
+
+    // Of the ranks that found an error the lowest speaks, so that a job of thousands prints one line.
+    const std::optional<std::string> error = operation.find_error();
+    const double complaint = error ? world_.ranks - world_.rank : 0;
+    const std::array<double, 2> mine{seconds, complaint};
+    std::array<double, 2> highest{};
+    check(PMPI_Allreduce(mine.data(), highest.data(), 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+    if (highest[1] > 0) report_error(current, side, error, complaint == highest[1]);
+    return highest[0];
+}
+
+// In a block, a call that does nothing is hidden by the one before it; single calls on fresh data are not.
+void Meter::check_single_calls(Current& current, Side side) {
+    constexpr int calls = 3;
+    for (int i = 0; i < calls; ++i) {
+        current.operation.prepare_one(++seed_);
+        switch_to(side);
+        barrier();
+        current.operation.call();
+        switch_to(Side::vendor);
+        const std::optional<std::string> error = current.operation.find_error();
+        const int complaint = error ? world_.ranks - world_.rank : 0;
+        const int highest = agree(complaint);
+        if (highest > 0) report_error(current, side, error, complaint == highest);
+    }
+}
+
+// Grows blocks until they are long enough to tell. The faster of two blocks counts: a single disturbance must not make
+// all later blocks too short.
+double Meter::estimate_call(Current& current, Side side) {
+    int iterations = 1;
+    while (true) {
+        const double seconds = std::min(run_block(current, side, iterations), run_block(current, side, iterations));
+        int next = 0;  // enough
+        if (seconds * iterations < options_.block_seconds / 4 && iterations < options_.max_iterations) {
+            next = static_cast<int>(std::min(4LL * iterations, static_cast<long long>(options_.max_iterations)));
+        }
+        check(PMPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD));
+        if (next == 0) return seconds;
+        iterations = next;
+    }
+}
+
+// One number for both sides: in longer blocks the ranks drift further apart, which would favor one of them.
+int Meter::choose_iterations(Current& current) {
+    double seconds = 0;
+    for (const Side side : sides_) seconds += estimate_call(current, side) / static_cast<double>(sides_.size());
+    const double wanted = std::ceil(options_.block_seconds / std::max(seconds, 1e-9));
+    int iterations = static_cast<int>(
+        std::clamp(wanted, static_cast<double>(options_.min_iterations), static_cast<double>(options_.max_iterations)));
+    check(PMPI_Bcast(&iterations, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    return iterations;
+}
+
+void Meter::report_error(Current& current, Side side, const std::optional<std::string>& error, bool speaks) {
+    const bool is_first = std::exchange(current.result.correct, false);
+    if (!is_first || !speaks) return;
+    const Subject& subject = current.result.subject;
+    progress_.clear();
+    fmt::print(stderr, "hcoll-bench: wrong result: {}, {} bytes, {}, rank {}: {}\n", name(subject.collective),
+               subject.bytes, name(side), world_.rank, error.value_or(""));
+    std::fflush(stderr);
+}
+
+}  // namespace hcoll::bench

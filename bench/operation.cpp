@@ -1,0 +1,119 @@
+#include "operation.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <new>
+#include <string_view>
+
+namespace hcoll::bench {
+
+namespace {
+
+MPI_Datatype mpi_type(ElementType type) {
+    switch (type) {
+        case ElementType::float32: return MPI_FLOAT;
+        case ElementType::float64: return MPI_DOUBLE;
+        case ElementType::integer: return MPI_INT;
+        case ElementType::character: break;
+    }
+    return MPI_SIGNED_CHAR;  // MPI_CHAR is text and cannot be reduced
+}
+
+MPI_Op mpi_op(Operator op) {
+    switch (op) {
+        case Operator::sum: return MPI_SUM;
+        case Operator::max: return MPI_MAX;
+        case Operator::min: return MPI_MIN;
+        case Operator::prod: break;
+    }
+    return MPI_PROD;
+}
+
+std::string clause(std::string_view where, const Mismatch& mismatch) {
+    return fmt::format("element {} of the {} is {}, expected {}", mismatch.element, where, mismatch.found,
+                       mismatch.expected);
+}
+
+}  // namespace
+
+Buffers::Buffers(std::size_t bytes) : input_(take(bytes)), output_(take(bytes)) {}
+
+Buffers::Memory Buffers::take(std::size_t bytes) {
+    constexpr std::size_t page = 4096;
+    const std::size_t pages = (bytes + page - 1) / page;
+    void* const memory = std::aligned_alloc(page, pages * page);
+    if (memory == nullptr) throw std::bad_alloc();
+    poison(memory, pages * page);
+    return Memory(memory);
+}
+
+void Buffers::Release::operator()(void* memory) const { std::free(memory); }
+
+Operation::Operation(const Subject& subject, const World& world, const Buffers& buffers)
+    : subject_(subject),
+      is_root_(world.rank == subject.root),
+      in_place_here_(subject.in_place && (subject.collective == Collective::allreduce ||
+                                          (subject.collective == Collective::reduce && is_root_))),
+      has_result_(subject.collective == Collective::allreduce || is_root_),
+      input_(in_place_here_ ? buffers.output() : buffers.input()),
+      output_(buffers.output()),
+      elements_(subject.bytes / (subject.reduces() ? element_size(subject.type) : 1)),
+      count_(static_cast<int>(elements_)),
+      datatype_(subject.reduces() ? mpi_type(subject.type) : MPI_BYTE),
+      op_(mpi_op(subject.op)),
+      contribution_(contribution(subject.op, world.rank)),
+      combination_(combination(subject.op, world.ranks)),
+      neutral_(neutral_values(subject.op)) {}
+
+void Operation::prepare(std::uint32_t seed, bool repeatable) {
+    key_ = seed * 0x9E3779B1u ^ static_cast<std::uint32_t>(subject_.bytes) * 0xC2B2AE3Du;
+    if (!subject_.reduces()) {
+        if (is_root_) {
+            fill_bytes(output_, subject_.bytes, key_);
+        } else {
+            poison(output_, subject_.bytes);
+        }
+        return;
+    }
+    // A maximum or minimum stays what it is when it is taken again; sums and products would run away.
+    const bool stays = subject_.op == Operator::max || subject_.op == Operator::min;
+    const bool neutral = subject_.in_place && repeatable && !stays;
+    filled_ = neutral ? &neutral_ : &contribution_;
+    expected_ = neutral ? &neutral_ : &combination_;
+    poison(output_, subject_.bytes);
+    fill(input_, subject_.type, elements_, *filled_, key_);
+}
+
+void Operation::call() const {
+    const void* const input = in_place_here_ ? MPI_IN_PLACE : input_;
+    switch (subject_.collective) {
+        case Collective::bcast: check(MPI_Bcast(output_, count_, datatype_, subject_.root, MPI_COMM_WORLD)); break;
+        case Collective::reduce:
+            // Only the root has a receive buffer; the others pass none, as applications do.
+            check(MPI_Reduce(input, has_result_ ? output_ : nullptr, count_, datatype_, op_, subject_.root,
+                             MPI_COMM_WORLD));
+            break;
+        case Collective::allreduce: check(MPI_Allreduce(input, output_, count_, datatype_, op_, MPI_COMM_WORLD)); break;
+    }
+}
+
+std::optional<std::string> Operation::find_error() const {
+    if (!subject_.reduces()) {
+        const auto mismatch = find_byte_mismatch(output_, subject_.bytes, key_);
+        return mismatch ? std::optional(clause(is_root_ ? "root's input" : "result", *mismatch)) : std::nullopt;
+    }
+    if (has_result_) {
+        if (const auto mismatch = find_mismatch(output_, subject_.type, elements_, *expected_, key_)) {
+            return clause("result", *mismatch);
+        }
+    }
+    if (!in_place_here_) {
+        if (const auto mismatch = find_mismatch(input_, subject_.type, elements_, *filled_, key_)) {
+            return clause("input, changed by the call,", *mismatch);
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace hcoll::bench

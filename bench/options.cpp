@@ -1,0 +1,132 @@
+#include "options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string_view>
+
+#include "quantity.hpp"
+
+namespace hcoll::bench {
+
+namespace {
+
+constexpr const char* description =
+    "Times the collectives of libhcoll ('own') and of the MPI library underneath ('vendor') in turn, in one process.\n"
+    "Start it as an MPI program with libhcoll preloaded:\n"
+    "  mpiexec -n 4 env LD_PRELOAD=libhcoll.so hcoll-bench.mpich --sizes 8:16M";
+
+constexpr const char* method =
+    "Method: a sample is the time per call of a block of calls after a barrier, the maximum over the ranks. Blocks of\n"
+    "the two sides alternate and swap their order from pair to pair. 'vendor/own' is the median of the ratios of the\n"
+    "pairs: above 1, libhcoll is faster. '+-%' is the distance of the quartiles in percent of the median. Calls of a\n"
+    "block follow one another at once, so the root of a bcast, or the leaves of a reduce, may run ahead; --sync times\n"
+    "each call alone after a barrier instead. 'p2p' is the shortest one-way time found for the same bytes between the\n"
+    "first and the last rank; only a stream of calls that overlap, or a message sent in pieces by several ranks, can\n"
+    "be faster.\n"
+    "Exit status: 0 all well, 1 a wrong result or output that could not be written, 2 bad options.";
+
+template <class Enum, std::size_t N>
+Enum read_name(std::string_view option, std::string_view text, const std::array<std::string_view, N>& names) {
+    const auto found = std::find(names.begin(), names.end(), text);
+    if (found == names.end()) {
+        throw std::invalid_argument(
+            fmt::format("{}: '{}' is not known; choose from {}", option, text, fmt::join(names, ", ")));
+    }
+    return static_cast<Enum>(found - names.begin());
+}
+
+// Puts the name of the option in front of what a reader has to say about its value.
+template <class Read>
+auto reading(std::string_view option, const Read& read) {
+    try {
+        return read();
+    } catch (const std::invalid_argument& error) {
+        throw std::invalid_argument(fmt::format("{}: {}", option, error.what()));
+    }
+}
+
+void expect(bool condition, std::string_view sentence) {
+    if (!condition) throw std::invalid_argument(std::string{sentence});
+}
+
+void check_consistency(const Options& options) {
+    expect(!(options.own_only && options.vendor_only), "--own-only and --vendor-only exclude each other");
+    expect(options.repetitions >= 1, "--repetitions: at least 1");
+    expect(options.warmup >= 1, "--warmup: at least 1");
+    expect(options.min_iterations >= 1, "--min-iterations: at least 1");
+    expect(options.max_iterations >= options.min_iterations, "--max-iterations: not below --min-iterations");
+    expect(options.root >= 0, "--root: at least 0");
+    const std::string& plot = options.plot_file;
+    expect(plot.empty() || plot.ends_with(".png") || plot.ends_with(".svg"),
+           "--plot: the name of the file must end in .png or .svg");
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, char** argv) {
+    CommandLine line;
+    Options& options = line.options;
+    std::string collectives = "bcast,reduce,allreduce";
+    std::string sizes = "8:1M:2";
+    std::string type = "double";
+    std::string op = "sum";
+    std::string block_time = "2ms";
+
+    CLI::App app{description, "hcoll-bench"};
+    app.footer(method);
+    app.add_option("--collectives", collectives, "Which collectives: a comma list of bcast, reduce, allreduce")
+        ->capture_default_str();
+    app.add_option("--sizes", sizes,
+                   "Sizes in bytes: a comma list (8,1k,4M) of sizes or of ranges first:last[:factor]; rounded down to "
+                   "whole elements, sizes below one element are skipped")
+        ->capture_default_str();
+    app.add_option("--type", type, "Elements of reduce and allreduce: float, double, int or char")
+        ->capture_default_str();
+    app.add_option("--op", op, "Operator of reduce and allreduce: sum, max, min or prod")->capture_default_str();
+    app.add_option("--root", options.root, "Root of bcast and reduce")->capture_default_str();
+    app.add_flag("--in-place", options.in_place, "Reduce and allreduce with MPI_IN_PLACE");
+    app.add_flag("--sync", options.sync, "A barrier before each single call; the calls are timed alone");
+    app.add_flag("--own-only", options.own_only, "Measure only libhcoll");
+    app.add_flag("--vendor-only", options.vendor_only, "Measure only the MPI library underneath");
+    app.add_option("--repetitions", options.repetitions, "Pairs of blocks per size")->capture_default_str();
+    app.add_option("--block-time", block_time, "Aimed-at time of a block: a number with s, ms or us (ms if none)")
+        ->capture_default_str();
+    app.add_option("--min-iterations", options.min_iterations, "Fewest calls in a block")->capture_default_str();
+    app.add_option("--max-iterations", options.max_iterations, "Most calls in a block")->capture_default_str();
+    app.add_option("--warmup", options.warmup,
+                   "Calls of each side before anything is timed, at each size; libhcoll sets up a communicator only "
+                   "after its first few calls")
+        ->capture_default_str();
+    app.add_flag_callback(
+        "--no-bound", [&options] { options.bound = false; },
+        "Do not measure the point-to-point time and the memcpy of the same bytes");
+    app.add_option("--json", options.json_file, "Write everything measured to this file");
+    app.add_option("--plot", options.plot_file, "Draw a picture, .png or .svg, with gnuplot");
+
+    try {
+        app.parse(argc, argv);
+        for (const std::string& item : split(collectives, ',')) {
+            const auto collective = read_name<Collective>("--collectives", item, collective_names);
+            auto& chosen = options.collectives;
+            if (std::find(chosen.begin(), chosen.end(), collective) == chosen.end()) chosen.push_back(collective);
+        }
+        options.sizes = reading("--sizes", [&] { return read_sizes(sizes); });
+        options.type = read_name<ElementType>("--type", type, element_type_names);
+        options.op = read_name<Operator>("--op", op, operator_names);
+        options.block_seconds = reading("--block-time", [&] { return read_duration(block_time); });
+        check_consistency(options);
+    } catch (const CLI::CallForHelp&) {
+        line.wants_help = true;
+        line.help = app.help();
+    } catch (const std::exception& error) {
+        line.error = error.what();
+    }
+    return line;
+}
+
+}  // namespace hcoll::bench

@@ -1,0 +1,187 @@
+// hcoll-info: every setting with its value, the MPI library found, where the ranks are, and what can be run.
+//
+//   hcoll-info                   for this machine
+//   mpiexec -n 4 hcoll-info      for that job: rank 0 prints
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "info/job.hpp"
+#include "tuning/settings.hpp"
+#include "tuning/text.hpp"
+
+namespace {
+
+using namespace hcoll;
+using Json = nlohmann::ordered_json;
+
+std::string parameter_default(const Parameter& parameter, const AlgorithmParameters& defaults) {
+    const std::uint64_t value = parameter.get(defaults);
+    if (parameter.kind == ParameterKind::tree) return std::string(tree_names[value]);
+    return parameter.kind == ParameterKind::size ? size_text(value) : std::to_string(value);
+}
+
+std::string parameter_range(const Parameter& parameter) {
+    if (parameter.kind == ParameterKind::tree) return alternatives(tree_names);
+    if (parameter.kind == ParameterKind::size)
+        return fmt::format("{} to {}", size_text(parameter.minimum), size_text(parameter.maximum));
+    return fmt::format("{} to {}", parameter.minimum, parameter.maximum);
+}
+
+Json settings_json(const Settings& settings) {
+    Json list = Json::array();
+    for (const Setting& setting : settings_registry())
+        list.push_back({{"name", setting.name},
+                        {"value", setting.text(settings)},
+                        {"default", setting.text(Settings{})},
+                        {"type", setting.type},
+                        {"range", setting.range},
+                        {"help", setting.help},
+                        {"agreed_by_all_ranks", setting.agreed}});
+    return list;
+}
+
+Json algorithms_json() {
+    Json list = Json::array();
+    for (const Algorithm& algorithm : algorithms()) {
+        Json parameters = Json::array();
+        for (const Parameter* parameter : algorithm.parameters)
+            parameters.push_back({{"name", parameter->name},
+                                  {"default", parameter_default(*parameter, algorithm.defaults)},
+                                  {"range", parameter_range(*parameter)},
+                                  {"help", parameter->help}});
+        list.push_back({{"collective", name_of(algorithm.collective)},
+                        {"name", algorithm.name},
+                        {"help", algorithm.help},
+                        {"parameters", parameters}});
+    }
+    return list;
+}
+
+Json libraries_json(const info::Job& job) {
+    Json list = Json::array();
+    for (const info::MpiLibrary& library : job.libraries)
+        list.push_back({{"path", library.path},
+                        {"version", library.version},
+                        {"flavour", library.flavour.empty() ? Json(nullptr) : Json(library.flavour)}});
+    return list;
+}
+
+void print_text(const Json& document) {
+    fmt::print("libhcoll {}\n\nSettings (environment variables)\n", document["version"].get<std::string>());
+    for (const Json& setting : document["settings"]) {
+        const auto value = setting["value"].get<std::string>();
+        const auto standard = setting["default"].get<std::string>();
+        fmt::print("  {}={}{}\n      {}; {}\n", setting["name"].get<std::string>(), value,
+                   value == standard ? "" : fmt::format("   (default {})", standard),
+                   setting["help"].get<std::string>(), setting["range"].get<std::string>());
+    }
+    for (const Json& warning : document["warnings"]) fmt::print("  warning: {}\n", warning.get<std::string>());
+
+    fmt::print("\nMPI libraries found\n");
+    for (const Json& library : document["mpi_libraries"])
+        fmt::print("  {}\n      {}, {}\n", library["version"].get<std::string>(), library["path"].get<std::string>(),
+                   library["flavour"].is_null()
+                       ? std::string("no backend: libhcoll stands aside")
+                       : fmt::format("backend libhcoll-{}.so", library["flavour"].get<std::string>()));
+    if (document["mpi_libraries"].empty()) fmt::print("  none\n");
+
+    fmt::print("\n{}\n", document["launched"].get<bool>()
+                             ? "Ranks"
+                             : "This process (start hcoll-info with mpiexec to see a job's ranks)");
+    const auto number = [](const Json& value) {
+        return value.is_null() ? std::string("any") : std::to_string(value.get<int>());
+    };
+    for (const Json& rank : document["ranks"])
+        fmt::print("  {:<6} host {}  socket {}  NUMA node {}  core {}  ({} of {} cores)\n",
+                   rank["rank"].is_null() ? "-" : std::to_string(rank["rank"].get<int>()),
+                   rank["host"].get<std::string>(), number(rank["socket"]), number(rank["numa"]), number(rank["core"]),
+                   rank["cores"].get<int>(), rank["cores_of_host"].get<int>());
+
+    fmt::print("\nAlgorithms (LIBHCOLL_<COLLECTIVE>=<algorithm>[:key=value,...], or auto, or vendor)\n");
+    for (const Json& algorithm : document["algorithms"]) {
+        fmt::print("  {:<10} {:<20} {}\n", algorithm["collective"].get<std::string>(),
+                   algorithm["name"].get<std::string>(), algorithm["help"].get<std::string>());
+        for (const Json& parameter : algorithm["parameters"])
+            fmt::print("      {}={}   {} ({})\n", parameter["name"].get<std::string>(),
+                       parameter["default"].get<std::string>(), parameter["help"].get<std::string>(),
+                       parameter["range"].get<std::string>());
+    }
+    if (document.contains("problem")) fmt::print("\n{}\n", document["problem"].get<std::string>());
+}
+
+// docs/settings.md, made from the registry and the catalog.
+void print_reference(const Json& document) {
+    fmt::print(
+        "# Settings\n\nMade by `hcoll-info --reference` from the code; a test compares both.\n\n"
+        "Settings are environment variables. Those that are agreed are read by rank 0 of `MPI_COMM_WORLD` and used by "
+        "all "
+        "ranks, whatever their own environment says. A mistake gives one warning, and the default stays in force. "
+        "Sizes "
+        "take the suffixes k, M and G (powers of 1024).\n\n"
+        "| setting | type | default | valid | meaning | agreed |\n| --- | --- | --- | --- | --- | --- |\n");
+    for (const Json& setting : document["settings"])
+        fmt::print("| `{}` | {} | `{}` | {} | {} | {} |\n", setting["name"].get<std::string>(),
+                   setting["type"].get<std::string>(), setting["default"].get<std::string>(),
+                   setting["range"].get<std::string>(), setting["help"].get<std::string>(),
+                   setting["agreed_by_all_ranks"].get<bool>() ? "yes" : "no");
+    fmt::print(
+        "\n## Algorithms\n\n`LIBHCOLL_BCAST=chain:segment=64k,sends=4` runs one algorithm for all messages of a "
+        "collective; "
+        "`vendor` leaves the collective to the MPI library; `auto` follows the built-in rules.\n");
+    for (const Json& algorithm : document["algorithms"]) {
+        fmt::print("\n### {}: {}\n\n{}.\n\n| parameter | default | valid | meaning |\n| --- | --- | --- | --- |\n",
+                   algorithm["collective"].get<std::string>(), algorithm["name"].get<std::string>(),
+                   algorithm["help"].get<std::string>());
+        for (const Json& parameter : algorithm["parameters"])
+            fmt::print("| `{}` | `{}` | {} | {} |\n", parameter["name"].get<std::string>(),
+                       parameter["default"].get<std::string>(), parameter["range"].get<std::string>(),
+                       parameter["help"].get<std::string>());
+    }
+}
+
+int run(int argc, char** argv) {
+    CLI::App app{
+        "Settings, MPI libraries, places of ranks and algorithms of libhcoll. Under mpiexec: those of the job."};
+    bool as_json = false;
+    bool as_reference = false;
+    std::string mpi;
+    app.add_flag("--json", as_json, "print JSON");
+    app.add_flag("--reference", as_reference, "print the settings reference (docs/settings.md)");
+    app.add_option("--mpi", mpi, "the MPI library to examine: a file or a name, such as libmpi.so.40");
+    app.set_version_flag("--version", HCOLL_VERSION);
+    CLI11_PARSE(app, argc, argv);
+
+    std::vector<std::string> warnings;
+    const Settings settings = parse_settings(hcoll_environment(), warnings);
+    Json document = {{"version", HCOLL_VERSION}, {"settings", settings_json(settings)}, {"warnings", warnings}};
+    document["algorithms"] = algorithms_json();
+    if (as_reference) {
+        print_reference(document);
+        return 0;
+    }
+    const info::Job job = info::examine_job(mpi);
+    if (!job.prints) return 0;
+    document["mpi_libraries"] = libraries_json(job);
+    document["launched"] = job.is_launched;
+    document["ranks"] = job.ranks;
+    if (!job.problem.empty()) document["problem"] = job.problem;
+    if (as_json)
+        fmt::print("{}\n", document.dump(2));
+    else
+        print_text(document);
+    return job.problem.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "hcoll-info: {}\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,131 @@
+#include "info/job.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "intercept/backend.h"
+#include "topology/place.hpp"
+
+namespace hcoll::info {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Candidate {
+    const char* name;
+    const char* launcher_variable;  // set by the launcher that belongs to it
+};
+constexpr Candidate candidates[] = {
+    {"libmpi.so.40", "OMPI_COMM_WORLD_RANK"}, {"libmpich.so.12", "PMI_RANK"}, {"libmpi.so.12", "PMI_RANK"}};
+
+struct Loaded {
+    void* handle = nullptr;
+    MpiLibrary library;
+};
+
+std::string flavour_of(const std::string& version) {
+    if (version.find("Open MPI") != std::string::npos) return "openmpi";
+    for (const char* known : {"MPICH", "Intel(R) MPI", "CRAY MPI"})
+        if (version.find(known) != std::string::npos) return "mpich";
+    return "";
+}
+
+Loaded load(const std::string& name) {
+    Loaded loaded;
+    loaded.handle = dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (loaded.handle == nullptr) return loaded;
+    auto* get_version = reinterpret_cast<int (*)(char*, int*)>(dlsym(loaded.handle, "PMPI_Get_library_version"));
+    std::string text(16384, '\0');
+    int length = 0;
+    if (get_version == nullptr || get_version(text.data(), &length) != 0) {
+        loaded.handle = nullptr;
+        return loaded;
+    }
+    text = text.c_str();
+    const link_map* map = nullptr;
+    dlinfo(loaded.handle, RTLD_DI_LINKMAP, &map);
+    loaded.library = {map != nullptr ? map->l_name : name, text.substr(0, text.find('\n')), flavour_of(text)};
+    for (char& letter : loaded.library.version)
+        if (letter == '\t') letter = ' ';
+    return loaded;
+}
+
+// Beside this program's folder: in the build tree and where it is installed.
+std::string backend_path(const std::string& flavour) {
+    const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
+    const std::string name = fmt::format("libhcoll-{}.so", flavour);
+    for (const fs::path& folder : {bin.parent_path() / "lib", bin.parent_path() / HCOLL_LIBRARY_FOLDER, bin})
+        if (fs::exists(folder / name)) return folder / name;
+    return name;
+}
+
+nlohmann::ordered_json own_place() {
+    const Place place = local_place();
+    const auto known = [](int number) {
+        return number < 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(number);
+    };
+    return nlohmann::ordered_json::array({{{"rank", nullptr},
+                                           {"host", place.host},
+                                           {"socket", known(place.socket)},
+                                           {"numa", known(place.numa)},
+                                           {"core", known(place.core)},
+                                           {"cores", place.cores},
+                                           {"cores_of_host", place.cores_of_host}}});
+}
+
+void ask_backend(const Loaded& loaded, Job& job) {
+    const std::string path = backend_path(loaded.library.flavour);
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+        job.problem = dlerror();
+        return;
+    }
+    auto* open = reinterpret_cast<hcoll_backend_open_function*>(dlsym(handle, HCOLL_BACKEND_OPEN_NAME));
+    const hcoll_vendor vendor{loaded.handle, loaded.library.path.c_str(), loaded.library.version.c_str(), nullptr};
+    const hcoll_backend* backend = open != nullptr ? open(&vendor) : nullptr;
+    if (backend == nullptr || backend->version != HCOLL_BACKEND_VERSION) {
+        job.problem = fmt::format("{} is of another build than hcoll-info", path);
+        return;
+    }
+    char* text = nullptr;
+    if (const int status = backend->describe_job(&text); status != 0) job.problem = fmt::format("MPI error {}", status);
+    job.prints = text != nullptr;
+    if (text != nullptr) job.ranks = nlohmann::ordered_json::parse(text);
+    std::free(text);
+}
+
+}  // namespace
+
+Job examine_job(const std::string& wanted) {
+    Job job;
+    std::vector<std::string> names;
+    for (const Candidate& candidate : candidates) {
+        const bool is_launcher = std::getenv(candidate.launcher_variable) != nullptr;
+        job.is_launched = job.is_launched || is_launcher;
+    }
+    for (const Candidate& candidate : candidates)
+        if (!job.is_launched || std::getenv(candidate.launcher_variable) != nullptr) names.emplace_back(candidate.name);
+    if (!wanted.empty()) names = {wanted};
+
+    Loaded first;
+    for (const std::string& name : names) {
+        const Loaded loaded = load(name);
+        if (loaded.handle == nullptr) continue;
+        job.libraries.push_back(loaded.library);
+        if (first.handle == nullptr) first = loaded;
+        if (job.is_launched) break;
+    }
+    if (first.handle == nullptr && !wanted.empty())
+        job.problem = fmt::format("{} is no MPI library, or cannot be loaded", wanted);
+    if (job.is_launched && first.handle != nullptr && !first.library.flavour.empty()) ask_backend(first, job);
+    if (job.ranks.is_null()) job.ranks = own_place();
+    return job;
+}
+
+}  // namespace hcoll::info

@@ -1,0 +1,36 @@
+// The one symbol that a backend exports.
+#include "intercept/backend.h"
+
+#include <fmt/format.h>
+
+#include "intercept/log.hpp"
+#include "intercept/process.hpp"
+#include "intercept/wrappers.hpp"
+
+extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_backend_open(const hcoll_vendor* library) {
+    using namespace hcoll;
+    static const hcoll_backend backend = {
+        .version = HCOLL_BACKEND_VERSION,
+        .wrappers =
+            {
+#define HCOLL_FUNCTION(name) reinterpret_cast<void*>(&wrap_##name),
+#define HCOLL_LEVEL_FUNCTION(name) reinterpret_cast<void*>(&wrap_##name),
+#include "intercept/functions.def"
+#undef HCOLL_FUNCTION
+#undef HCOLL_LEVEL_FUNCTION
+            },
+        .describe_job = &describe_job,
+    };
+    try {
+        const std::string missing = load_vendor(library->handle);
+        if (!missing.empty()) {
+            log_line(LogLevel::warn,
+                     fmt::format("collectives stay with the MPI library: {} has no {}", library->path, missing));
+            return nullptr;
+        }
+        if (!Process::is_open()) Process::open(*library);
+        return &backend;
+    } catch (...) {
+        return nullptr;
+    }
+}

@@ -1,0 +1,287 @@
+#include "intercept/communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+
+#include "intercept/log.hpp"
+
+namespace hcoll {
+
+std::array<std::atomic<Communicator*>, Communicator::recent_count> Communicator::recent_;
+
+namespace {
+
+constexpr std::size_t scratch_kept = 4 << 20;
+
+struct Registry {
+    std::mutex mutex;
+    std::unordered_map<std::uintptr_t, Communicator*> by_key;
+    std::deque<Communicator> states;
+    std::vector<Communicator*> unused;
+    std::uint64_t duplicates = 0;
+};
+
+Registry& registry() {
+    static auto* instance = new Registry;
+    return *instance;
+}
+
+int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+// While it exists, errors on the communicator come back to libhcoll, and the application's handler sees none of them.
+class ErrorsReturn {
+public:
+    explicit ErrorsReturn(MPI_Comm communicator) : communicator_(communicator) {
+        if (mpi.Comm_get_errhandler(communicator, &handler_) == MPI_SUCCESS)
+            is_set_ = mpi.Comm_set_errhandler(communicator, MPI_ERRORS_RETURN) == MPI_SUCCESS;
+    }
+    ~ErrorsReturn() {
+        if (!is_set_) return;
+        mpi.Comm_set_errhandler(communicator_, handler_);
+        mpi.Errhandler_free(&handler_);
+    }
+    ErrorsReturn(const ErrorsReturn&) = delete;
+    ErrorsReturn& operator=(const ErrorsReturn&) = delete;
+
+private:
+    MPI_Comm communicator_;
+    MPI_Errhandler handler_{};
+    bool is_set_ = false;
+};
+
+int tag_upper_bound(MPI_Comm communicator) {
+    constexpr int guaranteed = 32767;
+    int* bound = nullptr;
+    int found = 0;
+    if (mpi.Comm_get_attr(communicator, MPI_TAG_UB, &bound, &found) != MPI_SUCCESS || found == 0) return guaranteed;
+    return *bound;
+}
+
+bool leaves_all_to_vendor(const DecisionTable& table) {
+    for (const SizeRange& range : table)
+        if (range.decision.algorithm != nullptr) return false;
+    return true;
+}
+
+}  // namespace
+
+int attach_deletion_hook(MPI_Comm communicator, MPI_Comm_delete_attr_function* on_delete, void* value) {
+    // The key is freed at once and lives on with the attribute: there is none to be kept, or to go stale when MPI is
+    // initialized anew for another session.
+    int key = MPI_KEYVAL_INVALID;
+    int status = mpi.Comm_create_keyval(copy_nothing, on_delete, &key, nullptr);
+    if (status != MPI_SUCCESS) return status;
+    status = mpi.Comm_set_attr(communicator, key, value);
+    const int freed = mpi.Comm_free_keyval(&key);
+    return status != MPI_SUCCESS ? status : freed;
+}
+
+void ScratchMemory::Free::operator()(std::byte* memory) const { std::free(memory); }
+
+std::byte* ScratchMemory::get(std::size_t bytes) {
+    if (bytes > bytes_) {
+        constexpr std::size_t alignment = 64;
+        const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+        memory_.reset();
+        bytes_ = 0;
+        memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
+        if (memory_ == nullptr) throw std::bad_alloc();
+        bytes_ = rounded;
+    }
+    return memory_.get();
+}
+
+void ScratchMemory::trim() {
+    if (bytes_ <= scratch_kept) return;
+    memory_.reset();
+    bytes_ = 0;
+}
+
+Communicator* Communicator::find_slowly(MPI_Comm handle) {
+    const std::uintptr_t key = key_of(handle);
+    Registry& known = registry();
+    const std::lock_guard lock(known.mutex);
+    const auto found = known.by_key.find(key);
+    if (found == known.by_key.end()) return nullptr;
+    recent_[recent_index(key)].store(found->second, std::memory_order_release);
+    return found->second;
+}
+
+void Communicator::attach(MPI_Comm handle, int status) {
+    if (Process::get().finished()) return;
+    // An error of another kind leaves a valid communicator, on which the other ranks count this call too.
+    int error_class = MPI_SUCCESS;
+    if (status != MPI_SUCCESS) mpi.Error_class(status, &error_class);
+    if (error_class == MPI_ERR_COMM) return;
+
+    Registry& known = registry();
+    Communicator* state = nullptr;
+    {
+        const std::lock_guard lock(known.mutex);
+        if (known.unused.empty()) {
+            state = &known.states.emplace_back();
+        } else {
+            state = known.unused.back();
+            known.unused.pop_back();
+        }
+        known.by_key[key_of(handle)] = state;
+    }
+    int is_inter = 0;
+    mpi.Comm_test_inter(handle, &is_inter);
+    mpi.Comm_rank(handle, &state->rank_);
+    mpi.Comm_size(handle, &state->size_);
+    state->handle_ = handle;
+    state->calls_ = 1;
+    state->mode_ = Mode::counting;
+    if (is_inter != 0)
+        state->give_to_vendor(reason::inter_communicator);
+    else if (state->size_ == 1)
+        state->give_to_vendor(reason::one_rank);
+    state->key_.store(key_of(handle), std::memory_order_relaxed);
+    if (is_inter == 0) Process::get().note_communicator(state->rank_, state->size_);
+    if (const int hooked = attach_deletion_hook(handle, on_delete, state); hooked != MPI_SUCCESS) {
+        log_line(
+            LogLevel::warn,
+            fmt::format("a communicator cannot be watched (MPI error {}); its calls stay with the vendor", hooked));
+        state->retire();
+    }
+}
+
+const char* Communicator::count_early_call(Collective collective) {
+    if (mode_ == Mode::vendor) return why_vendor_;
+    if (!Process::get().own_mode()) return reason::pcontrol;
+    if (calls_ < Process::get().agreed()->settings.setup_calls) {
+        ++calls_;
+        return reason::first_calls;
+    }
+    set_up();
+    return count_call(collective);
+}
+
+void Communicator::give_to_vendor(const char* why) {
+    mode_ = Mode::vendor;
+    why_vendor_ = why;
+}
+
+// All ranks are here, in the same call. What differs between them (settings of processes that were not started together,
+// room for one more duplicate) is made equal by the vendor's own collectives before anything depends on it.
+void Communicator::set_up() {
+    const ErrorsReturn errors_return(handle_);
+    Process& process = Process::get();
+    std::shared_ptr<const AgreedSettings> agreed = process.agreed();
+    bool has_room = false;
+    {
+        const std::lock_guard lock(registry().mutex);
+        has_room = registry().duplicates < agreed->settings.communicators;
+    }
+    enum { hash, inverse_hash, no_room, fields };
+    std::array<std::uint64_t, fields> mine = {agreed->hash, ~agreed->hash, has_room ? 0U : 1U};
+    std::array<std::uint64_t, fields> all{};
+    if (mpi.Allreduce(mine.data(), all.data(), fields, MPI_UINT64_T, MPI_MAX, handle_) != MPI_SUCCESS)
+        return give_to_vendor(reason::no_context);
+    const bool settings_differ = all[hash] != ~all[inverse_hash];
+    if (settings_differ && process.broadcast_settings(handle_, rank_, agreed) != MPI_SUCCESS)
+        return give_to_vendor(reason::no_context);
+    if (rank_ == 0) process.print_warnings();
+
+    if (!agreed->settings.enable) return give_to_vendor(reason::disabled);
+    std::array<DecisionTable, collective_count> decisions;
+    bool all_vendor = true;
+    for (std::size_t i = 0; i < collective_count; ++i) {
+        decisions[i] = make_decision_table(agreed->settings, process.vendor_kind(), static_cast<Collective>(i), size_);
+        all_vendor = all_vendor && leaves_all_to_vendor(decisions[i]);
+    }
+    if (all_vendor) return give_to_vendor(reason::settings);
+    if (all[no_room] != 0) return give_to_vendor(reason::limit);
+    make_duplicate(*agreed, std::move(decisions));
+}
+
+// Not MPI_Comm_dup: that would call the application's attribute copy functions.
+void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, collective_count> decisions) {
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Comm duplicate = MPI_COMM_NULL;
+    int failed = mpi.Comm_group(handle_, &group) != MPI_SUCCESS ? 1 : 0;
+    if (failed == 0) {
+        failed = mpi.Comm_create(handle_, group, &duplicate) != MPI_SUCCESS || duplicate == MPI_COMM_NULL ? 1 : 0;
+        mpi.Group_free(&group);
+    }
+    if (failed == 0) failed = mpi.Comm_set_errhandler(duplicate, MPI_ERRORS_RETURN) != MPI_SUCCESS ? 1 : 0;
+    int failed_anywhere = 1;
+    const int status = mpi.Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, handle_);
+    if (status != MPI_SUCCESS || failed_anywhere != 0) {
+        if (rank_ == 0)
+            log_line(LogLevel::info,
+                     fmt::format("a communicator of {} ranks stays with the vendor: {}", size_, reason::no_context));
+        // If some rank has none, freeing it, which is collective, could wait for ever: it is left alone.
+        return give_to_vendor(reason::no_context);
+    }
+    own_ = std::make_unique<OwnAlgorithms>(duplicate, tag_upper_bound(duplicate), agreed.settings);
+    own_->decisions = std::move(decisions);
+    for (std::size_t i = 0; i < collective_count; ++i)
+        vendor_only_[i] =
+            leaves_all_to_vendor(own_->decisions[i]) ? own_->decisions[i].front().decision.why.c_str() : nullptr;
+    mode_ = Mode::own;
+    {
+        const std::lock_guard lock(registry().mutex);
+        ++registry().duplicates;
+    }
+    if (rank_ == 0 && log_enabled(LogLevel::debug))
+        log_line(LogLevel::debug, fmt::format("a communicator of {} ranks is set up after {} calls", size_, calls_));
+}
+
+void Communicator::free_duplicate() {
+    if (own_ == nullptr) return;
+    mode_ = Mode::vendor;
+    why_vendor_ = reason::first_calls;
+    // The duplicate's ranks are those of the application's communicator, and all of them are freeing that one.
+    if (const int status = mpi.Comm_free(&own_->duplicate); status != MPI_SUCCESS)
+        log_line(LogLevel::warn, fmt::format("a duplicate cannot be freed (MPI error {})", status));
+    own_.reset();
+    const std::lock_guard lock(registry().mutex);
+    --registry().duplicates;
+}
+
+void Communicator::retire() {
+    Registry& known = registry();
+    const std::lock_guard lock(known.mutex);
+    const std::uintptr_t key = key_.load(std::memory_order_relaxed);
+    known.by_key.erase(key);
+    key_.store(0, std::memory_order_relaxed);
+    Communicator* expected = this;
+    recent_[recent_index(key)].compare_exchange_strong(expected, nullptr);
+    vendor_only_ = {};
+    handle_ = MPI_COMM_NULL;
+    known.unused.push_back(this);
+}
+
+int Communicator::on_delete(MPI_Comm, int, void* value, void*) {
+    auto* state = static_cast<Communicator*>(value);
+    state->free_duplicate();
+    state->retire();
+    return MPI_SUCCESS;
+}
+
+void Communicator::release(MPI_Comm handle) {
+    if (Communicator* state = find(handle)) state->free_duplicate();
+}
+
+void Communicator::release_all() {
+    std::vector<Communicator*> left;
+    {
+        Registry& known = registry();
+        const std::lock_guard lock(known.mutex);
+        for (Communicator& state : known.states)
+            if (state.own_ != nullptr) left.push_back(&state);
+    }
+    for (Communicator* state : left) state->free_duplicate();
+}
+
+}  // namespace hcoll

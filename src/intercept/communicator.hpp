@@ -1,0 +1,152 @@
+// What libhcoll knows of a communicator of the application, from the first collective call that it sees to MPI_Comm_free.
+//
+//   unknown --first call, answered by the vendor--> counting --LIBHCOLL_SETUP_CALLS--> own, or vendor for good
+//
+// The first call on a communicator is always the vendor's: if the handle is not valid, the application gets the vendor's
+// own error. Calls are counted alike on all ranks; the call that reaches the limit sets the communicator up, inside a
+// blocking collective that every rank is in: settings are compared, the library's own duplicate is made, or all ranks
+// alike learn that it cannot be. Nothing of this is ever done in a non-blocking call.
+//
+// The vendor deletes the state with the communicator (an attribute with a delete function), however it is freed.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "intercept/process.hpp"
+#include "progress/engine.hpp"
+#include "progress/plan_cache.hpp"
+#include "progress/point_to_point.hpp"
+#include "tuning/selection.hpp"
+
+namespace hcoll {
+
+// Why a call is passed on to the vendor, in the words of the report.
+namespace reason {
+inline constexpr const char* first_calls = "the first calls on a communicator";
+inline constexpr const char* pcontrol = "MPI_Pcontrol";
+inline constexpr const char* inter_communicator = "an inter-communicator";
+inline constexpr const char* one_rank = "one rank only";
+inline constexpr const char* settings = "settings and rules leave all to the vendor";
+inline constexpr const char* limit = "LIBHCOLL_COMMUNICATORS reached";
+inline constexpr const char* no_context = "the MPI library has no further communicator";
+inline constexpr const char* arguments = "arguments for the vendor to judge";
+inline constexpr const char* no_bytes = "no bytes";
+inline constexpr const char* operation_unproven = "the first use of an operation with a type";
+inline constexpr const char* non_blocking = "non-blocking";
+inline constexpr const char* disabled = "LIBHCOLL_ENABLE=0";
+}  // namespace reason
+
+// Has `on_delete` called when `communicator` is freed. The attribute is not copied by MPI_Comm_dup.
+int attach_deletion_hook(MPI_Comm communicator, MPI_Comm_delete_attr_function* on_delete, void* value);
+
+// Memory that outlives a call, up to a bound.
+class ScratchMemory {
+public:
+    // At least `bytes`, 64-byte aligned; valid until the next call of get or trim.
+    std::byte* get(std::size_t bytes);
+    // Gives back what is too much to keep.
+    void trim();
+    // Forgets the memory without freeing it: messages may still be written to it after an error.
+    void abandon() {
+        (void)memory_.release();
+        bytes_ = 0;
+    }
+
+private:
+    struct Free {
+        void operator()(std::byte* memory) const;
+    };
+    std::unique_ptr<std::byte, Free> memory_;
+    std::size_t bytes_ = 0;
+};
+
+// What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
+struct OwnAlgorithms {
+    OwnAlgorithms(MPI_Comm communicator, int tag_upper_bound, const Settings& settings)
+        : duplicate(communicator), plans(settings.plan_cache), transport(communicator, tag_upper_bound) {}
+
+    MPI_Comm duplicate;
+    std::array<DecisionTable, collective_count> decisions;
+    PlanCache plans;
+    Engine engine;
+    PointToPoint transport;
+    ScratchMemory scratch;
+    // Predefined operations with types on which the vendor has succeeded once: valid, so that own kernels may run.
+    std::vector<std::pair<MPI_Op, MPI_Datatype>> proven;
+};
+
+class Communicator {
+public:
+    // nullptr where no collective call on it was seen. Two loads and a comparison for the communicators in use.
+    static Communicator* find(MPI_Comm handle) {
+        const std::uintptr_t key = key_of(handle);
+        Communicator* candidate = recent_[recent_index(key)].load(std::memory_order_acquire);
+        if (candidate != nullptr && candidate->key_.load(std::memory_order_relaxed) == key) [[likely]]
+            return candidate;
+        return find_slowly(handle);
+    }
+    // After a first collective call on it, that the vendor answered with `status`.
+    static void attach(MPI_Comm handle, int status);
+    // Before the application's communicator is freed; every rank is in the same call.
+    static void release(MPI_Comm handle);
+    // At finalize: all that are left.
+    static void release_all();
+
+    // Counts a blocking collective call, sets up when it is time, and says why this call is to be passed on; nullptr
+    // where own algorithms may run.
+    const char* count_call(Collective collective) {
+        if (mode_ == Mode::own) [[likely]] {
+            if (!Process::get().own_mode()) return reason::pcontrol;
+            return vendor_only_[static_cast<std::size_t>(collective)];
+        }
+        return count_early_call(collective);
+    }
+
+    MPI_Comm handle() const { return handle_; }
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    OwnAlgorithms& own() { return *own_; }
+
+private:
+    enum class Mode : std::uint8_t { counting, own, vendor };
+
+    // MPICH's handles are int, Open MPI's are pointers.
+    template <typename Handle>
+    static std::uintptr_t key_of(Handle handle) {
+        if constexpr (std::is_pointer_v<Handle>)
+            return reinterpret_cast<std::uintptr_t>(handle);
+        else
+            return static_cast<std::uintptr_t>(static_cast<std::uint32_t>(handle));
+    }
+    static constexpr std::size_t recent_count = 256;
+    static std::size_t recent_index(std::uintptr_t key) { return (key ^ (key >> 6) ^ (key >> 12)) % recent_count; }
+    static Communicator* find_slowly(MPI_Comm handle);
+    static int on_delete(MPI_Comm handle, int keyval, void* value, void* extra);
+
+    const char* count_early_call(Collective collective);
+    void set_up();
+    void give_to_vendor(const char* why);
+    void make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, collective_count> decisions);
+    void free_duplicate();
+    void retire();
+
+    // States are never given back to the allocator: a thread that looks at one by a stale hint finds another key.
+    std::atomic<std::uintptr_t> key_{0};
+    Mode mode_ = Mode::counting;
+    std::array<const char*, collective_count> vendor_only_{};  // why no message of that collective runs here
+    const char* why_vendor_ = nullptr;
+    MPI_Comm handle_ = MPI_COMM_NULL;
+    int rank_ = 0;
+    int size_ = 0;
+    std::uint64_t calls_ = 0;
+    std::unique_ptr<OwnAlgorithms> own_;
+
+    static std::array<std::atomic<Communicator*>, recent_count> recent_;
+};
+
+}  // namespace hcoll

@@ -1,0 +1,148 @@
+#include "intercept/own_run.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "intercept/datatype.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// The operation on elements, and copies of elements that touch no byte between them.
+class ElementOperations : public LocalOperations {
+public:
+    ElementOperations(MPI_Datatype type, MPI_Op op, MPI_Comm communicator, int rank, std::size_t contiguous_bytes)
+        : type_(type), op_(op), communicator_(communicator), rank_(rank), contiguous_bytes_(contiguous_bytes) {}
+
+    Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) override {
+        return mpi.Reduce_local(left, right, static_cast<int>(units), type_, op_);
+    }
+    Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
+        if (contiguous_bytes_ != 0) {
+            std::memcpy(target, source, units * contiguous_bytes_);
+            return MPI_SUCCESS;
+        }
+        const int count = static_cast<int>(units);
+        return mpi.Sendrecv(source, count, type_, rank_, 0, target, count, type_, rank_, 0, communicator_,
+                            MPI_STATUS_IGNORE);
+    }
+
+private:
+    MPI_Datatype type_;
+    MPI_Op op_;
+    MPI_Comm communicator_;
+    int rank_;
+    std::size_t contiguous_bytes_;  // of an element; 0 where elements have gaps
+};
+
+int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MPI_Datatype type,
+             LocalOperations& operations) {
+    own.transport.begin(type);
+    Status status = own.engine.start(plan, buffers, own.transport, operations);
+    while (status == MPI_SUCCESS && !own.engine.done()) status = own.engine.advance();
+    if (status != MPI_SUCCESS) {
+        own.transport.abandon();
+        own.engine = Engine();
+        own.scratch.abandon();
+    }
+    return status;
+}
+
+// Errors reach the application's handler on the application's communicator.
+template <typename Run>
+int guarded(const Communicator& communicator, Run&& run) {
+    int status = MPI_ERR_INTERN;
+    try {
+        status = run();
+    } catch (const std::bad_alloc&) {
+        status = MPI_ERR_NO_MEM;
+    } catch (...) {
+        status = MPI_ERR_INTERN;
+    }
+    if (status != MPI_SUCCESS) mpi.Comm_call_errhandler(communicator.handle(), status);
+    return status;
+}
+
+// Where unit 0 of scratch is: memory for `units` elements, wherever in them the type's data lie.
+std::byte* scratch_for(OwnAlgorithms& own, std::uint64_t units, const Extent& extent) {
+    if (units == 0) return nullptr;
+    const std::uint64_t between = (units - 1) * static_cast<std::uint64_t>(extent.extent);
+    return own.scratch.get(between + static_cast<std::uint64_t>(extent.true_extent)) - extent.true_lower_bound;
+}
+
+}  // namespace
+
+int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
+              MPI_Datatype type, int root) {
+    return guarded(communicator, [&] {
+        OwnAlgorithms& own = communicator.own();
+        const std::uint64_t bytes = count * type_size(type);
+        const PlanKey key{.collective = Collective::bcast, .root = root, .units = bytes};
+        const auto plan = own.plans.get(key, [&] {
+            return decision.algorithm->build(
+                {.ranks = communicator.size(), .rank = communicator.rank(), .root = root, .units = bytes},
+                decision.parameters);
+        });
+        // Ranks may describe the same bytes by different types: what travels are the bytes of the signature.
+        const bool contiguous = is_contiguous(type);
+        const bool is_root = communicator.rank() == root;
+        auto* message = static_cast<std::byte*>(buffer);
+        if (!contiguous) {
+            message = own.scratch.get(bytes);
+            if (is_root)
+                if (const int status = pack(buffer, count, type, message, own.duplicate); status != MPI_SUCCESS)
+                    return status;
+        }
+        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, communicator.rank(), 1);
+        int status = run_plan(own, *plan, {.input = nullptr, .output = message, .scratch = nullptr, .stride = 1},
+                              MPI_BYTE, operations);
+        if (status == MPI_SUCCESS && !contiguous && !is_root)
+            status = unpack(message, buffer, count, type, own.duplicate);
+        own.scratch.trim();
+        return status;
+    });
+}
+
+int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
+                  const Reduction& reduction) {
+    return guarded(communicator, [&] {
+        OwnAlgorithms& own = communicator.own();
+        const std::uint64_t size = type_size(reduction.type);
+        int commutes = 0;
+        Extent extent;
+        int status = mpi.Op_commutative(reduction.op, &commutes);
+        if (status == MPI_SUCCESS) status = get_extent(reduction.type, extent);
+        if (status != MPI_SUCCESS) return status;
+
+        const bool in_place = reduction.send_buffer == MPI_IN_PLACE;
+        const PlanKey key{.collective = collective,
+                          .in_place = in_place,
+                          .ordered = commutes == 0,
+                          .root = reduction.root,
+                          .unit_bytes = static_cast<std::uint32_t>(size),
+                          .units = reduction.count};
+        const auto plan = own.plans.get(key, [&] {
+            return decision.algorithm->build({.ranks = communicator.size(),
+                                              .rank = communicator.rank(),
+                                              .root = key.root,
+                                              .units = key.units,
+                                              .unit_bytes = key.unit_bytes,
+                                              .in_place = in_place,
+                                              .ordered = key.ordered},
+                                             decision.parameters);
+        });
+        const std::size_t contiguous_bytes = is_contiguous(reduction.type) ? size : 0;
+        ElementOperations operations(reduction.type, reduction.op, own.duplicate, communicator.rank(),
+                                     contiguous_bytes);
+        const RunBuffers buffers{.input = in_place ? nullptr : static_cast<const std::byte*>(reduction.send_buffer),
+                                 .output = static_cast<std::byte*>(reduction.receive_buffer),
+                                 .scratch = scratch_for(own, plan->scratch_units(), extent),
+                                 .stride = extent.extent};
+        status = run_plan(own, *plan, buffers, reduction.type, operations);
+        own.scratch.trim();
+        return status;
+    });
+}
+
+}  // namespace hcoll

@@ -1,0 +1,26 @@
+// Runs one collective on the library's own plans.
+#pragma once
+
+#include "intercept/communicator.hpp"
+#include "progress/vendor.hpp"
+
+namespace hcoll {
+
+// A reduction's arguments as the application gave them; `root` is meaningless for Allreduce.
+struct Reduction {
+    const void* send_buffer;
+    void* receive_buffer;
+    std::uint64_t count;
+    MPI_Datatype type;
+    MPI_Op op;
+    int root;
+};
+
+// Each returns an MPI error code, after the application's error handler was told of it. The arguments are valid, there
+// is something to move, and every rank runs the same algorithm with the same parameters.
+int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
+              MPI_Datatype type, int root);
+int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
+                  const Reduction& reduction);
+
+}  // namespace hcoll

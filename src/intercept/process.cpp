@@ -1,0 +1,143 @@
+#include "intercept/process.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "intercept/communicator.hpp"
+#include "intercept/log.hpp"
+#include "tuning/text.hpp"
+
+namespace hcoll {
+
+Process* Process::instance_ = nullptr;
+
+namespace {
+
+std::uint64_t fnv1a(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
+    return hash;
+}
+
+// MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, the last one set first: whatever the
+// application does in hooks of its own is done before this one, and MPI still works in it (MPI 4.0, section 11.2.4).
+int on_finalize(MPI_Comm, int, void*, void*) {
+    Process::get().finish();
+    return MPI_SUCCESS;
+}
+
+// A process whose MPI was used through sessions alone has no MPI_COMM_SELF, and one that calls exit without finalizing
+// never gets there: both still want their report.
+__attribute__((destructor)) void on_exit() {
+    if (Process::is_open()) Process::get().finish_at_exit();
+}
+
+}  // namespace
+
+std::shared_ptr<const AgreedSettings> make_agreed(const Settings& settings) {
+    auto agreed = std::make_shared<AgreedSettings>();
+    agreed->settings = settings;
+    agreed->text = agreed_text(settings);
+    agreed->hash = fnv1a(agreed->text);
+    return agreed;
+}
+
+void Process::open(const hcoll_vendor& library) { instance_ = new Process(library); }
+
+Process::Process(const hcoll_vendor& library)
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+    : vendor_kind_(VendorKind::openmpi),
+#else
+    : vendor_kind_(VendorKind::mpich),
+#endif
+      library_line_(split(library.version_text, '\n').front().substr(0, 100)),
+      stand_aside_(library.stand_aside),
+      local_(parse_settings(hcoll_environment(), warnings_)),
+      agreed_(make_agreed(local_)) {
+    for (char& letter : library_line_)
+        if (letter == '\t') letter = ' ';
+    set_log_level(local_.log);
+    if (local_.report != "0") report_ = std::make_unique<Report>();
+}
+
+void Process::start_world() {
+    int size = 1;
+    int rank = 0;
+    mpi.Comm_rank(MPI_COMM_WORLD, &rank);
+    mpi.Comm_size(MPI_COMM_WORLD, &size);
+    note_communicator(rank, size);
+    set_finalize_hook();
+    if (size > 1 && broadcast_settings(MPI_COMM_WORLD, rank, agreed_) != MPI_SUCCESS) return;
+    if (rank == 0) print_warnings();
+    warnings_.clear();
+    if (rank == 0 && log_enabled(LogLevel::info))
+        log_line(LogLevel::info, fmt::format("{} ranks, {}, {}", size, library_line_,
+                                             agreed_->settings.enable ? "on" : "off (LIBHCOLL_ENABLE=0)"));
+    if (!agreed_->settings.enable && stand_aside_ != nullptr) stand_aside_();
+}
+
+int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const {
+    std::string text = agreed->text;
+    std::uint64_t length = text.size();
+    int status = mpi.Bcast(&length, sizeof length, MPI_BYTE, 0, communicator);
+    if (status != MPI_SUCCESS) return status;
+    text.resize(length);
+    status = mpi.Bcast(text.data(), static_cast<int>(length), MPI_BYTE, 0, communicator);
+    if (status != MPI_SUCCESS || rank == 0 || text == agreed->text) return status;
+    Settings settings = agreed->settings;
+    adopt_agreed_text(text, settings);
+    agreed = make_agreed(settings);
+    return MPI_SUCCESS;
+}
+
+void Process::print_warnings() {
+    for (const std::string& warning : warnings_) log_line(LogLevel::warn, warning);
+    warnings_.clear();
+}
+
+void Process::note_communicator(int rank, int size) {
+    if (size > size_) {
+        rank_ = rank;
+        size_ = size;
+    }
+    if (!has_finalize_hook_) set_finalize_hook();
+}
+
+void Process::set_finalize_hook() {
+    int initialized = 0;
+    if (mpi.Initialized(&initialized) != MPI_SUCCESS || initialized == 0) return;
+    if (has_finalize_hook_.exchange(true)) return;
+    if (const int status = attach_deletion_hook(MPI_COMM_SELF, on_finalize, nullptr); status != MPI_SUCCESS)
+        log_line(LogLevel::warn,
+                 fmt::format("MPI_Finalize cannot be seen (MPI error {}); the report may be missing", status));
+}
+
+void Process::finish() {
+    if (finished_.exchange(true)) return;
+    Communicator::release_all();
+    write_report();
+    if (stand_aside_ != nullptr) stand_aside_();
+}
+
+void Process::finish_at_exit() {
+    if (!finished_.exchange(true)) write_report();
+}
+
+void Process::write_report() {
+    if (report_ == nullptr || rank_ != 0) return;
+    const std::string heading = fmt::format("rank 0 of {}, {}", size_, library_line_);
+    if (local_.report == "1") {
+        std::fputs(report_->text(heading).c_str(), stderr);
+        return;
+    }
+    std::FILE* file = std::fopen(local_.report.c_str(), "we");
+    const bool written = file != nullptr && std::fputs(report_->json(heading).c_str(), file) >= 0;
+    const bool closed = file != nullptr && std::fclose(file) == 0;
+    if (!written || !closed) {
+        log_line(LogLevel::warn, fmt::format("the report cannot be written to {}; it follows", local_.report));
+        std::fputs(report_->text(heading).c_str(), stderr);
+    }
+}
+
+}  // namespace hcoll

@@ -1,0 +1,78 @@
+// What belongs to the process: settings as agreed, the mode, the report, start and end.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "intercept/backend.h"
+#include "intercept/report.hpp"
+#include "progress/vendor.hpp"
+#include "tuning/selection.hpp"
+
+namespace hcoll {
+
+// Settings that ranks have agreed upon, with what they agreed by.
+struct AgreedSettings {
+    Settings settings;
+    std::string text;
+    std::uint64_t hash = 0;
+};
+
+std::shared_ptr<const AgreedSettings> make_agreed(const Settings& settings);
+
+class Process {
+public:
+    // The one instance; made when the backend is opened, never destroyed.
+    static Process& get() { return *instance_; }
+    static void open(const hcoll_vendor& library);
+    static bool is_open() { return instance_ != nullptr; }
+
+    VendorKind vendor_kind() const { return vendor_kind_; }
+    const std::shared_ptr<const AgreedSettings>& agreed() const { return agreed_; }
+
+    // MPI_Pcontrol's switch: may own algorithms run?
+    bool own_mode() const { return own_mode_.load(std::memory_order_relaxed); }
+    void set_own_mode(bool own) { own_mode_.store(own, std::memory_order_relaxed); }
+
+    // nullptr where no report was asked for.
+    Report* report() const { return report_.get(); }
+
+    // After MPI_Init, on all ranks of MPI_COMM_WORLD: agrees on settings, sets the finalize hook.
+    void start_world();
+    // Tells the settings of the communicator's rank 0 to all its ranks, over the communicator itself.
+    int broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const;
+    // Prints what is wrong with the settings, once, if this process was not told otherwise: called on one rank.
+    void print_warnings();
+    // A communicator is used: makes sure of the finalize hook, and of who prints where there is no MPI_COMM_WORLD.
+    void note_communicator(int rank, int size);
+
+    // In MPI_Finalize: duplicates are freed, the report is written, and calls go straight to the vendor from now on.
+    void finish();
+    // At the end of the process; calls no MPI.
+    void finish_at_exit();
+    bool finished() const { return finished_.load(std::memory_order_relaxed); }
+
+private:
+    explicit Process(const hcoll_vendor& library);
+    void set_finalize_hook();
+    void write_report();
+
+    static Process* instance_;
+    VendorKind vendor_kind_;
+    std::string library_line_;
+    void (*stand_aside_)();
+    Settings local_;
+    std::vector<std::string> warnings_;
+    std::shared_ptr<const AgreedSettings> agreed_;
+    std::unique_ptr<Report> report_;
+    std::atomic<bool> own_mode_{true};
+    std::atomic<bool> finished_{false};
+    std::atomic<bool> has_finalize_hook_{false};
+    // Who prints: the rank in the largest communicator seen, MPI_COMM_WORLD if there is one.
+    int rank_ = -1;
+    int size_ = 0;
+};
+
+}  // namespace hcoll

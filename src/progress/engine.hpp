@@ -1,0 +1,99 @@
+// Runs any plan over any transport: completions are events, and an event releases the steps that waited for it. Nothing
+// waits for anything else (ADAPT; Luo 2020, chapter 3).
+//
+// An Engine is the state of one run at a time and keeps its memory for the next. It is not thread-safe: one thread at a
+// time drives it. It knows neither MPI nor the clock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "algorithms/plan.hpp"
+
+namespace hcoll {
+
+// Names one instance of a step (of a plan's step in an open segment) between the engine and the transport.
+using Token = std::uint32_t;
+
+// What has gone wrong below, in the words of the transport (an MPI error code); 0 is success.
+using Status = int;
+
+// Moves messages. Send and recv return at once; the memory they name belongs to the transport until the token has come
+// back from progress(). Messages between two ranks with equal tags arrive in the order in which they were sent.
+class Transport {
+public:
+    virtual ~Transport() = default;
+    virtual Status send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) = 0;
+    virtual Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) = 0;
+    // Appends what has completed since the last call. May return with nothing; must not block for ever.
+    virtual Status progress(std::vector<Token>& completed) = 0;
+};
+
+// Works on units in memory.
+class LocalOperations {
+public:
+    virtual ~LocalOperations() = default;
+    virtual Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) = 0;  // right = left op right
+    virtual Status copy(const std::byte* source, std::byte* target, std::uint64_t units) = 0;
+};
+
+// The memory of a run: where each buffer's unit 0 is, and how many bytes lie from one unit to the next (an extent, which
+// may be more, or less, than the unit's bytes). Input may be null where the plan does not read it.
+struct RunBuffers {
+    const std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    std::byte* scratch = nullptr;  // plan.scratch_units() units
+    std::ptrdiff_t stride = 1;
+};
+
+class Engine {
+public:
+    // Posts what can be posted. Plan, transport and operations must outlive the run.
+    Status start(const Plan& plan, const RunBuffers& buffers, Transport& transport, LocalOperations& operations);
+    // Handles what has completed; returns without waiting.
+    Status advance();
+    bool done() const { return open_ == 0; }
+
+private:
+    struct Slot {
+        std::uint64_t segment = 0;
+        std::uint32_t unfinished = 0;  // steps of this segment that are not complete
+    };
+
+    Status drain();
+    Status execute(Token token);
+    void open_segments();
+    void release(Token token);
+    void complete(Token token);
+    bool is_complete(std::uint32_t step, std::uint64_t segment) const;
+
+    std::uint32_t slot_of(Token token) const { return token / step_count_; }
+    std::uint32_t step_of(Token token) const { return token % step_count_; }
+    Token token_of(std::uint32_t step, std::uint64_t segment) const {
+        return static_cast<Token>(segment % plan_->window) * step_count_ + step;
+    }
+    const std::byte* address(const Region& region, std::uint64_t segment) const;
+    std::byte* writable(const Region& region, std::uint64_t segment) const;
+
+    const Plan* plan_ = nullptr;
+    RunBuffers buffers_;
+    Transport* transport_ = nullptr;
+    LocalOperations* operations_ = nullptr;
+
+    std::uint32_t step_count_ = 0;
+    std::uint64_t segments_ = 0;
+    std::uint64_t next_segment_ = 0;  // the first that was never open
+    std::uint32_t open_ = 0;          // segments that are open and not complete
+    std::vector<Slot> slots_;
+    std::vector<std::uint32_t> waiting_;  // per token: for how many events this instance still waits
+    std::vector<std::uint8_t> finished_;  // per token
+    // Instances that nothing holds back any more: what others wait for goes first, in the order of the plan.
+    std::vector<Token> communications_;
+    std::size_t next_communication_ = 0;
+    std::vector<Token> computations_;
+    std::size_t next_computation_ = 0;
+    std::vector<Token> completed_;
+};
+
+}  // namespace hcoll

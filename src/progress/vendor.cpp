@@ -1,0 +1,57 @@
+#include "progress/vendor.hpp"
+
+#include <dlfcn.h>
+
+namespace hcoll {
+
+Vendor mpi;
+
+namespace {
+
+template <typename Function>
+bool load(void* handle, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(handle, name));
+    return function != nullptr;
+}
+
+}  // namespace
+
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+OpenmpiObjects openmpi_objects;
+
+namespace {
+
+// The executable may hold a copy of the object (a COPY relocation), and then that copy is the one that everybody means.
+std::string load_objects(void* handle) {
+    std::string missing;
+    const auto find = [&](const char* name, void*& object) {
+        object = dlsym(RTLD_DEFAULT, name);
+        if (object == nullptr) object = dlsym(handle, name);
+        if (object == nullptr) missing = name;
+    };
+#define HCOLL_LOAD(name) find(#name, openmpi_objects.name);
+    HCOLL_OPENMPI_OBJECTS(HCOLL_LOAD)
+#undef HCOLL_LOAD
+    return missing;
+}
+
+}  // namespace
+#endif
+
+std::string load_vendor(void* handle) {
+    std::string missing;
+#define HCOLL_LOAD(name) \
+    if (!load(handle, "PMPI_" #name, mpi.name)) missing = "PMPI_" #name;
+    HCOLL_VENDOR_FUNCTIONS(HCOLL_LOAD)
+#undef HCOLL_LOAD
+    load(handle, "PMPI_Bcast_c", mpi.Bcast_c);
+    load(handle, "PMPI_Reduce_c", mpi.Reduce_c);
+    load(handle, "PMPI_Allreduce_c", mpi.Allreduce_c);
+    load(handle, "PMPI_Ibcast_c", mpi.Ibcast_c);
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+    if (missing.empty()) missing = load_objects(handle);
+#endif
+    return missing;
+}
+
+}  // namespace hcoll

@@ -1,0 +1,43 @@
+#include "tuning/selection.hpp"
+
+#include <fmt/format.h>
+
+#include "tuning/rules.hpp"
+#include "tuning/text.hpp"
+
+namespace hcoll {
+
+namespace {
+
+Decision vendor_decision(std::string why) {
+    return {.algorithm = nullptr, .parameters = {}, .what = "vendor", .why = std::move(why)};
+}
+
+Decision decision_of(const AlgorithmChoice& choice, std::string why) {
+    if (choice.kind != AlgorithmChoice::Kind::own) return vendor_decision(std::move(why));
+    return {choice.algorithm, choice.parameters, choice_text(choice), std::move(why)};
+}
+
+}  // namespace
+
+DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective, int ranks) {
+    const AlgorithmChoice& choice = settings.choice(collective);
+    if (choice.kind != AlgorithmChoice::Kind::automatic) {
+        const std::string setting = fmt::format("LIBHCOLL_{}", to_upper(name_of(collective)));
+        return {{.decision = decision_of(choice, fmt::format("setting {}", setting))}};
+    }
+    DecisionTable table;
+    for (const Rule& rule : built_in_rules()) {
+        if (rule.vendor != vendor || rule.collective != collective || ranks < rule.fewest_ranks ||
+            ranks > rule.most_ranks)
+            continue;
+        AlgorithmChoice of_rule;
+        const auto problem = parse_choice(collective, rule.choice, of_rule);
+        table.push_back({rule.largest_bytes, decision_of(problem ? AlgorithmChoice{} : of_rule, "built-in rule")});
+    }
+    if (table.empty() || table.back().largest_bytes != std::numeric_limits<std::uint64_t>::max())
+        table.push_back({.decision = vendor_decision("built-in rule")});
+    return table;
+}
+
+}  // namespace hcoll

@@ -1,0 +1,38 @@
+// Which algorithm a call runs: a pure function of what all ranks know.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tuning/settings.hpp"
+
+namespace hcoll {
+
+// The MPI underneath, as far as the rules differ between them.
+enum class VendorKind : std::uint8_t { mpich, openmpi };
+
+struct Decision {
+    const Algorithm* algorithm = nullptr;  // nullptr: the vendor's own
+    AlgorithmParameters parameters;
+    std::string what;  // for reports: algorithm with its parameters, or "vendor"
+    std::string why;   // the setting or the rule
+};
+
+// Decisions by bytes of the message's type signature, in ascending order; the last one has no bound.
+struct SizeRange {
+    std::uint64_t largest_bytes = std::numeric_limits<std::uint64_t>::max();
+    Decision decision;
+};
+using DecisionTable = std::vector<SizeRange>;
+
+// The decisions of one collective for a communicator of `ranks`.
+DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective, int ranks);
+
+inline const Decision& decide(const DecisionTable& table, std::uint64_t bytes) {
+    auto range = table.begin();
+    while (bytes > range->largest_bytes) ++range;
+    return range->decision;
+}
+
+}  // namespace hcoll

@@ -1,0 +1,237 @@
+#include "tuning/settings.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tuning/text.hpp"
+
+namespace hcoll {
+
+namespace {
+
+using Problem = std::optional<std::string>;
+
+constexpr std::string_view prefix = "LIBHCOLL_";
+
+std::string meant(std::string_view word, std::span<const std::string_view> candidates) {
+    const std::string_view guess = nearest(word, candidates);
+    return guess.empty() ? std::string() : fmt::format("; did you mean {}?", guess);
+}
+
+std::string parameter_range(const Parameter& parameter) {
+    if (parameter.kind == ParameterKind::tree) return alternatives(tree_names);
+    if (parameter.kind == ParameterKind::size)
+        return fmt::format("a size from {} to {}", size_text(parameter.minimum), size_text(parameter.maximum));
+    return fmt::format("a number from {} to {}", parameter.minimum, parameter.maximum);
+}
+
+std::optional<std::uint64_t> parse_parameter(const Parameter& parameter, std::string_view text) {
+    if (parameter.kind == ParameterKind::tree) {
+        const auto* const found = std::find(std::begin(tree_names), std::end(tree_names), text);
+        if (found == std::end(tree_names)) return std::nullopt;
+        return static_cast<std::uint64_t>(found - std::begin(tree_names));
+    }
+    const auto value = parse_size(text);
+    if (!value || *value < parameter.minimum || *value > parameter.maximum) return std::nullopt;
+    return value;
+}
+
+std::string parameter_text(const Parameter& parameter, const AlgorithmParameters& parameters) {
+    const std::uint64_t value = parameter.get(parameters);
+    if (parameter.kind == ParameterKind::tree) return std::string(tree_names[value]);
+    return parameter.kind == ParameterKind::size ? size_text(value) : std::to_string(value);
+}
+
+Problem parse_parameters(std::string_view text, const Algorithm& algorithm, AlgorithmParameters& parameters) {
+    std::vector<std::string_view> names;
+    for (const Parameter* parameter : algorithm.parameters) names.push_back(parameter->name);
+    for (const std::string_view item : split(text, ',')) {
+        const std::size_t equals = item.find('=');
+        const std::string_view key = item.substr(0, equals);
+        const auto found = std::find_if(algorithm.parameters.begin(), algorithm.parameters.end(),
+                                        [&](const Parameter* parameter) { return parameter->name == key; });
+        if (found == algorithm.parameters.end())
+            return fmt::format("{} has no parameter '{}' but {}{}", algorithm.name, key, alternatives(names),
+                               meant(key, names));
+        if (equals == std::string_view::npos)
+            return fmt::format("the parameter {} of {} has no value; write {}={}", key, algorithm.name, key,
+                               parameter_text(**found, algorithm.defaults));
+        const auto value = parse_parameter(**found, item.substr(equals + 1));
+        if (!value)
+            return fmt::format("'{}' is no value for {} of {}, which is {}", item.substr(equals + 1), key,
+                               algorithm.name, parameter_range(**found));
+        (*found)->set(parameters, *value);
+    }
+    return std::nullopt;
+}
+
+template <Collective collective>
+Setting choice_setting(std::string_view name, std::string_view help) {
+    return {name,
+            "algorithm[:key=value,...]",
+            "auto, vendor, or an algorithm of the collective",
+            help,
+            true,
+            [](Settings& settings, std::string_view text) {
+                return parse_choice(collective, text, settings.choices[static_cast<std::size_t>(collective)]);
+            },
+            [](const Settings& settings) { return choice_text(settings.choice(collective)); }};
+}
+
+Problem parse_number(std::string_view text, std::uint64_t minimum, std::uint64_t maximum, std::uint64_t& value) {
+    const auto parsed = parse_size(text);
+    if (!parsed || *parsed < minimum || *parsed > maximum)
+        return fmt::format("'{}' is no number from {} to {}", text, size_text(minimum), size_text(maximum));
+    value = *parsed;
+    return std::nullopt;
+}
+
+const std::vector<Setting>& registry() {
+    static const std::vector<Setting> list = {
+        {"LIBHCOLL_ENABLE", "switch", "0 or 1", "0 leaves every collective to the MPI library", true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             const auto value = parse_switch(text);
+             if (!value) return fmt::format("'{}' is neither 0 nor 1", text);
+             settings.enable = *value;
+             return std::nullopt;
+         },
+         [](const Settings& settings) { return std::string(settings.enable ? "1" : "0"); }},
+        choice_setting<Collective::bcast>("LIBHCOLL_BCAST", "what MPI_Bcast runs"),
+        choice_setting<Collective::reduce>("LIBHCOLL_REDUCE", "what MPI_Reduce runs"),
+        choice_setting<Collective::allreduce>("LIBHCOLL_ALLREDUCE", "what MPI_Allreduce runs"),
+        {"LIBHCOLL_SETUP_CALLS", "number", "1 to 1G",
+         "how many blocking collective calls on a communicator go to the MPI library before its own duplicate is made",
+         true,
+         [](Settings& settings, std::string_view text) {
+             return parse_number(text, 1, 1ULL << 30, settings.setup_calls);
+         },
+         [](const Settings& settings) { return std::to_string(settings.setup_calls); }},
+        {"LIBHCOLL_COMMUNICATORS", "number", "0 to 1M",
+         "how many communicators may have a duplicate at a time; MPI libraries have room for few (MPICH: 2048)", true,
+         [](Settings& settings, std::string_view text) {
+             return parse_number(text, 0, 1ULL << 20, settings.communicators);
+         },
+         [](const Settings& settings) { return std::to_string(settings.communicators); }},
+        {"LIBHCOLL_PLAN_CACHE", "size", "0 to 1G",
+         "memory for the plans of one communicator that are kept for later calls", true,
+         [](Settings& settings, std::string_view text) {
+             return parse_number(text, 0, 1ULL << 30, settings.plan_cache);
+         },
+         [](const Settings& settings) { return size_text(settings.plan_cache); }},
+        {"LIBHCOLL_REPORT", "switch or file", "0, 1 or the name of a file that ends in .json",
+         "1 prints at the end what was called and what it ran; a file name writes it there", false,
+         [](Settings& settings, std::string_view text) -> Problem {
+             const auto value = parse_switch(text);
+             if (!value && !text.ends_with(".json"))
+                 return fmt::format("'{}' is neither 0 nor 1 nor the name of a file that ends in .json", text);
+             settings.report = value ? (*value ? "1" : "0") : std::string(text);
+             return std::nullopt;
+         },
+         [](const Settings& settings) { return settings.report; }},
+        {"LIBHCOLL_LOG", "level", "off, error, warn, info or debug",
+         "what is printed while the program runs, to standard error", false,
+         [](Settings& settings, std::string_view text) -> Problem {
+             const auto* const found =
+                 std::find(std::begin(log_level_names), std::end(log_level_names), to_lower(text));
+             if (found == std::end(log_level_names))
+                 return fmt::format("'{}' is no level; levels are {}{}", text, alternatives(log_level_names),
+                                    meant(text, log_level_names));
+             settings.log = static_cast<LogLevel>(found - std::begin(log_level_names));
+             return std::nullopt;
+         },
+         [](const Settings& settings) { return std::string(log_level_names[static_cast<std::size_t>(settings.log)]); }},
+    };
+    return list;
+}
+
+}  // namespace
+
+std::optional<std::string> parse_choice(Collective collective, std::string_view text, AlgorithmChoice& choice) {
+    const std::size_t colon = text.find(':');
+    const std::string name = to_lower(text.substr(0, colon));
+    if (name == "auto" || name == "vendor") {
+        if (colon != std::string_view::npos) return fmt::format("'{}' has no parameters", name);
+        choice = {.kind = name == "auto" ? AlgorithmChoice::Kind::automatic : AlgorithmChoice::Kind::vendor,
+                  .algorithm = nullptr,
+                  .parameters = {}};
+        return std::nullopt;
+    }
+    const Algorithm* algorithm = find_algorithm(collective, name);
+    if (algorithm == nullptr) {
+        std::vector<std::string_view> names = {"auto", "vendor"};
+        for (const Algorithm& candidate : algorithms())
+            if (candidate.collective == collective) names.push_back(candidate.name);
+        return fmt::format("'{}' is no algorithm for {}; valid are {}{}", text.substr(0, colon), name_of(collective),
+                           alternatives(names), meant(name, names));
+    }
+    AlgorithmParameters parameters = algorithm->defaults;
+    if (colon != std::string_view::npos)
+        if (Problem problem = parse_parameters(text.substr(colon + 1), *algorithm, parameters)) return problem;
+    choice = {AlgorithmChoice::Kind::own, algorithm, parameters};
+    return std::nullopt;
+}
+
+std::string choice_text(const AlgorithmChoice& choice) {
+    if (choice.kind == AlgorithmChoice::Kind::automatic) return "auto";
+    if (choice.kind == AlgorithmChoice::Kind::vendor) return "vendor";
+    std::string text(choice.algorithm->name);
+    char separator = ':';
+    for (const Parameter* parameter : choice.algorithm->parameters) {
+        text += fmt::format("{}{}={}", separator, parameter->name, parameter_text(*parameter, choice.parameters));
+        separator = ',';
+    }
+    return text;
+}
+
+std::span<const Setting> settings_registry() { return registry(); }
+
+Environment hcoll_environment() {
+    Environment environment;
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        const std::size_t equals = text.find('=');
+        if (text.starts_with(prefix) && equals != std::string_view::npos)
+            environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+    std::sort(environment.begin(), environment.end());
+    return environment;
+}
+
+Settings parse_settings(const Environment& environment, std::vector<std::string>& warnings) {
+    Settings settings;
+    std::vector<std::string_view> names;
+    for (const Setting& setting : registry()) names.push_back(setting.name);
+    for (const auto& [name, value] : environment) {
+        const auto found = std::find(names.begin(), names.end(), name);
+        if (found == names.end()) {
+            warnings.push_back(fmt::format("there is no setting {}{}", name, meant(name, names)));
+            continue;
+        }
+        const Setting& setting = registry()[static_cast<std::size_t>(found - names.begin())];
+        if (value.empty()) continue;  // as if it were not set
+        if (const Problem problem = setting.parse(settings, value))
+            warnings.push_back(fmt::format("{}: {}; {} stays in force", name, *problem, setting.text(settings)));
+    }
+    return settings;
+}
+
+std::string agreed_text(const Settings& settings) {
+    std::string text;
+    for (const Setting& setting : registry())
+        if (setting.agreed) text += fmt::format("{}={}\n", setting.name, setting.text(settings));
+    return text;
+}
+
+void adopt_agreed_text(std::string_view text, Settings& settings) {
+    for (const std::string_view line : split(text, '\n')) {
+        const std::size_t equals = line.find('=');
+        if (equals == std::string_view::npos) continue;
+        for (const Setting& setting : registry())
+            if (setting.agreed && setting.name == line.substr(0, equals))
+                setting.parse(settings, line.substr(equals + 1));
+    }
+}
+
+}  // namespace hcoll

@@ -1,0 +1,71 @@
+// What a user can set, in one registry: parsing, hcoll-info and docs/settings.md are made from it.
+//
+// Settings are environment variables with the prefix LIBHCOLL_. Those that decide what a call does are read by one rank
+// and agreed by all (rule 1 of docs/architecture.md); those that are about printing are each process's own.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "algorithms/catalog.hpp"
+
+namespace hcoll {
+
+// What a collective is to run: what the rules say, the vendor's own, or one of ours.
+struct AlgorithmChoice {
+    enum class Kind : std::uint8_t { automatic, vendor, own } kind = Kind::automatic;
+    const Algorithm* algorithm = nullptr;  // own only
+    AlgorithmParameters parameters;
+};
+
+// As LIBHCOLL_BCAST and the like take it. A mistake is described in one sentence, and `choice` stays as it was.
+std::optional<std::string> parse_choice(Collective collective, std::string_view text, AlgorithmChoice& choice);
+// The same in full: algorithm and every parameter.
+std::string choice_text(const AlgorithmChoice& choice);
+
+enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
+inline constexpr std::string_view log_level_names[] = {"off", "error", "warn", "info", "debug"};
+
+struct Settings {
+    bool enable = true;
+    LogLevel log = LogLevel::warn;
+    std::string report = "0";
+    std::array<AlgorithmChoice, collective_count> choices;
+    std::uint64_t setup_calls = 5;
+    std::uint64_t communicators = 256;
+    std::uint64_t plan_cache = 1 << 20;
+
+    const AlgorithmChoice& choice(Collective collective) const { return choices[static_cast<std::size_t>(collective)]; }
+};
+
+struct Setting {
+    std::string_view name;
+    std::string_view type;
+    std::string_view range;
+    std::string_view help;
+    bool agreed;  // by all ranks
+    // Sets from text; returns one sentence where the text is not valid, and changes nothing then.
+    std::optional<std::string> (*parse)(Settings&, std::string_view);
+    std::string (*text)(const Settings&);
+};
+
+std::span<const Setting> settings_registry();
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// The LIBHCOLL_ variables of this process. HCOLL_ variables belong to another library and are never looked at.
+Environment hcoll_environment();
+
+// Every mistake becomes one warning that says what would be valid, and leaves the default in force.
+Settings parse_settings(const Environment& environment, std::vector<std::string>& warnings);
+
+// The agreed settings as text, and back: what one rank tells the others.
+std::string agreed_text(const Settings& settings);
+void adopt_agreed_text(std::string_view text, Settings& settings);
+
+}  // namespace hcoll

@@ -1,0 +1,33 @@
+// Reading and writing the small words of settings: sizes, yes and no, names and what was probably meant by them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hcoll {
+
+// "4096", "4k", "16M", "1G" (powers of 1024, in either case, with or without a B); nothing for anything else.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
+// The shortest form that parse_size reads back.
+std::string size_text(std::uint64_t bytes);
+
+// 1 0 yes no on off true false, in any case.
+std::optional<bool> parse_switch(std::string_view text);
+
+// The candidate with the fewest letters to change, where that is near enough to have been meant; empty otherwise.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+std::string to_lower(std::string_view text);
+std::string to_upper(std::string_view text);
+
+// "a, b or c"
+std::string alternatives(std::span<const std::string_view> words);
+
+}  // namespace hcoll

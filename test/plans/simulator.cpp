@@ -1,0 +1,169 @@
+#include "simulator.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "progress/engine.hpp"
+
+namespace hcoll::test {
+
+namespace {
+
+struct Posted {
+    int rank;
+    Token token;
+    std::byte* data;  // of a send never written
+    std::uint64_t units;
+};
+
+using Route = std::tuple<int, int, std::uint32_t>;  // from, to, tag
+
+class Network {
+public:
+    explicit Network(std::size_t ranks) : completions_(ranks) {}
+
+    void post(const Route& route, const Posted& message, bool is_send) {
+        auto& [sends, receives] = routes_[route];
+        (is_send ? sends : receives).push_back(message);
+        if (sends.empty() || receives.empty()) return;
+        matched_.push_back({sends.front(), receives.front()});
+        sends.pop_front();
+        receives.pop_front();
+    }
+
+    // Delivers one random matched message, if there is one.
+    bool deliver(std::mt19937_64& random) {
+        if (matched_.empty()) return false;
+        std::swap(matched_[random() % matched_.size()], matched_.back());
+        const auto [send, receive] = matched_.back();
+        matched_.pop_back();
+        if (send.units != receive.units)
+            defect = fmt::format("{} units sent by {}, {} received by {}", send.units, send.rank, receive.units,
+                                 receive.rank);
+        else if (send.units != 0)
+            std::memcpy(receive.data, send.data, send.units * sizeof(Operand));
+        completions_[static_cast<std::size_t>(send.rank)].push_back(send.token);
+        completions_[static_cast<std::size_t>(receive.rank)].push_back(receive.token);
+        return true;
+    }
+
+    // A random part of what has completed at `rank`, in random order.
+    void take(int rank, std::vector<Token>& completed, std::mt19937_64& random) {
+        auto& pending = completions_[static_cast<std::size_t>(rank)];
+        const std::size_t count = pending.empty() ? 0 : 1 + random() % pending.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            std::swap(pending[random() % pending.size()], pending.back());
+            completed.push_back(pending.back());
+            pending.pop_back();
+        }
+    }
+
+    bool is_idle() const {
+        for (const auto& pending : completions_)
+            if (!pending.empty()) return false;
+        return matched_.empty();
+    }
+
+    std::optional<std::string> defect;
+
+private:
+    std::map<Route, std::pair<std::deque<Posted>, std::deque<Posted>>> routes_;
+    std::vector<std::pair<Posted, Posted>> matched_;
+    std::vector<std::vector<Token>> completions_;
+};
+
+class SimulatedTransport : public Transport {
+public:
+    SimulatedTransport(Network& network, int rank, std::mt19937_64& random)
+        : network_(network), rank_(rank), random_(random) {}
+    Status send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) override {
+        network_.post({rank_, peer, tag}, {rank_, token, const_cast<std::byte*>(data), units}, true);
+        return 0;
+    }
+    Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) override {
+        network_.post({peer, rank_, tag}, {rank_, token, data, units}, false);
+        return 0;
+    }
+    Status progress(std::vector<Token>& completed) override {
+        network_.take(rank_, completed, random_);
+        return 0;
+    }
+
+private:
+    Network& network_;
+    int rank_;
+    std::mt19937_64& random_;
+};
+
+class OperandOperations : public LocalOperations {
+public:
+    explicit OperandOperations(bool ordered) : ordered_(ordered) {}
+    Status reduce(const std::byte* left_bytes, std::byte* right_bytes, std::uint64_t units) override {
+        const auto* left = reinterpret_cast<const Operand*>(left_bytes);
+        auto* right = reinterpret_cast<Operand*>(right_bytes);
+        for (std::uint64_t i = 0; i < units; ++i) {
+            const bool fits = left[i].unit == right[i].unit && (!ordered_ || left[i].last + 1 == right[i].first);
+            right[i].poisoned |= left[i].poisoned | (fits ? 0U : 1U);
+            right[i].ranks += left[i].ranks;
+            right[i].sum += left[i].sum;
+            right[i].first = std::min(left[i].first, right[i].first);
+            right[i].last = std::max(left[i].last, right[i].last);
+        }
+        return 0;
+    }
+    Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
+        std::memmove(target, source, units * sizeof(Operand));
+        return 0;
+    }
+
+private:
+    bool ordered_;
+};
+
+}  // namespace
+
+// Sums of different sets of ranks differ, with overwhelming probability.
+std::uint64_t contribution(std::uint32_t rank) { return (rank + 1) * 0x9E3779B97F4A7C15ULL ^ (rank << 7); }
+
+Operand operand_of(std::uint32_t rank, std::uint64_t unit) {
+    return {.unit = unit, .ranks = 1, .first = rank, .last = rank, .poisoned = 0, .sum = contribution(rank)};
+}
+
+std::optional<std::string> simulate(std::vector<SimulatedRank>& ranks, bool ordered, std::mt19937_64& random) {
+    Network network(ranks.size());
+    OperandOperations operations(ordered);
+    std::vector<std::unique_ptr<SimulatedTransport>> transports;
+    std::vector<Engine> engines(ranks.size());
+    std::vector<std::vector<Operand>> scratch(ranks.size());
+    std::vector<std::size_t> unfinished;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        SimulatedRank& self = ranks[rank];
+        transports.push_back(std::make_unique<SimulatedTransport>(network, static_cast<int>(rank), random));
+        scratch[rank].assign(self.plan.scratch_units(), Operand{.poisoned = 1});
+        const RunBuffers buffers{reinterpret_cast<const std::byte*>(self.input.data()),
+                                 reinterpret_cast<std::byte*>(self.output.data()),
+                                 reinterpret_cast<std::byte*>(scratch[rank].data()), sizeof(Operand)};
+        if (engines[rank].start(self.plan, buffers, *transports[rank], operations) != 0) return "start failed";
+        if (!engines[rank].done()) unfinished.push_back(rank);
+    }
+    while (!unfinished.empty()) {
+        for (std::size_t deliveries = random() % 4; deliveries > 0; --deliveries) network.deliver(random);
+        if (network.defect) return network.defect;
+        const std::size_t chosen = random() % unfinished.size();
+        Engine& engine = engines[unfinished[chosen]];
+        if (engine.advance() != 0) return "advance failed";
+        if (engine.done())
+            unfinished.erase(unfinished.begin() + static_cast<std::ptrdiff_t>(chosen));
+        else if (network.is_idle())
+            return fmt::format("deadlock: rank {} waits for ever", unfinished[chosen]);
+    }
+    if (!network.is_idle()) return "a message is still under way at the end";
+    return std::nullopt;
+}
+
+}  // namespace hcoll::test

@@ -1,0 +1,128 @@
+// A check that never fails checks nothing: plans are damaged in every way below, and each damage must be found, by the
+// static proof or by a run.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "algorithms/plan_check.hpp"
+#include "plan_cases.hpp"
+
+namespace hcoll::test {
+namespace {
+
+struct Mutation {
+    const char* name;
+    // Damages the `choice`-th place of a plan; false where the plan has no such place.
+    std::function<bool(Plan&, std::size_t choice)> apply;
+};
+
+std::size_t remove_edge(Plan& plan, std::size_t choice) {
+    for (Step& step : plan.steps) {
+        if (choice < step.successors) {
+            const std::size_t position = step.first_successor + choice;
+            const std::uint32_t target = plan.successors[position];
+            plan.successors.erase(plan.successors.begin() + static_cast<std::ptrdiff_t>(position));
+            --step.successors;
+            for (Step& other : plan.steps) other.first_successor -= other.first_successor > position ? 1U : 0U;
+            --plan.steps[target].dependencies;
+            return 1;
+        }
+        choice -= step.successors;
+    }
+    return 0;
+}
+
+bool change_step(Plan& plan, std::size_t choice, const std::function<bool(Step&)>& change) {
+    return choice < plan.steps.size() && change(plan.steps[choice]);
+}
+
+const Mutation mutations[] = {
+    {"drop an edge", [](Plan& plan, std::size_t choice) { return remove_edge(plan, choice) != 0; }},
+    {"wrong peer",
+     [](Plan& plan, std::size_t choice) {
+         return change_step(plan, choice, [](Step& step) { return step.is_communication() && (step.peer += 1, true); });
+     }},
+    {"wrong channel",
+     [](Plan& plan, std::size_t choice) {
+         return change_step(plan, choice,
+                            [](Step& step) { return step.is_communication() && (step.channel += 1, true); });
+     }},
+    {"shorter source",
+     [](Plan& plan, std::size_t choice) {
+         return change_step(plan, choice,
+                            [](Step& step) { return step.has_source() && (step.source.length -= 1, true); });
+     }},
+    {"shorter target",
+     [](Plan& plan, std::size_t choice) {
+         return change_step(plan, choice,
+                            [](Step& step) { return step.has_target() && (step.target.length -= 1, true); });
+     }},
+    {"shifted target",
+     [](Plan& plan, std::size_t choice) {
+         return change_step(plan, choice,
+                            [](Step& step) { return step.has_target() && (step.target.begin += 1, true); });
+     }},
+    {"target in another buffer",
+     [](Plan& plan, std::size_t choice) {
+         return change_step(plan, choice, [&](Step& step) {
+             if (!step.has_target()) return false;
+             step.target.buffer = step.target.buffer == Buffer::output ? Buffer::scratch : Buffer::output;
+             step.target.part = 0;
+             return true;
+         });
+     }},
+    {"operands exchanged",
+     [](Plan& plan, std::size_t choice) {
+         return change_step(plan, choice, [](Step& step) {
+             if (step.kind != StepKind::reduce || step.source.buffer == Buffer::input) return false;
+             std::swap(step.source, step.target);
+             return true;
+         });
+     }},
+    {"reduce becomes copy",
+     [](Plan& plan, std::size_t choice) {
+         return change_step(plan, choice, [](Step& step) {
+             return step.kind == StepKind::reduce && (step.kind = StepKind::copy, true);
+         });
+     }},
+    {"forgotten event",
+     [](Plan& plan, std::size_t choice) {
+         return change_step(plan, choice,
+                            [](Step& step) { return step.dependencies > 0 && (step.dependencies -= 1, true); });
+     }},
+    {"event that never comes",
+     [](Plan& plan, std::size_t choice) {
+         return change_step(plan, choice, [](Step& step) { return (step.dependencies += 1, true); });
+     }},
+};
+
+TEST(Mutants, EveryOneIsFound) {
+    std::mt19937_64 random(test_seed());
+    std::size_t mutants = 0;
+    for (const Algorithm& algorithm : algorithms())
+        for (const int ranks : {2, 3, 5, 8})
+            for (const bool in_place : {false, true}) {
+                const bool has_operands = algorithm.collective != Collective::bcast;
+                if (!has_operands && in_place) continue;
+                const int root = algorithm.collective == Collective::allreduce ? 0 : 1;
+                PlanCase plan_case{&algorithm, algorithm.defaults, ranks, root, 13, 2, in_place, has_operands};
+                plan_case.parameters.pipeline = {8, 2, 4};
+                const std::vector<Plan> plans = build_plans(plan_case);
+                for (const Mutation& mutation : mutations)
+                    for (std::size_t rank = 0; rank < plans.size(); ++rank)
+                        for (std::size_t choice = 0; choice < 2 * plans[rank].steps.size(); ++choice) {
+                            std::vector<Plan> damaged = plans;
+                            if (!mutation.apply(damaged[rank], choice)) continue;
+                            ++mutants;
+                            if (find_plan_defect(damaged)) continue;
+                            EXPECT_TRUE(run_and_compare(plan_case, damaged, random))
+                                << plan_case.name() << ": " << mutation.name << ", rank " << rank << ", place "
+                                << choice;
+                        }
+            }
+    std::printf("%zu mutants\n", mutants);
+    EXPECT_GT(mutants, 1000U);
+}
+
+}  // namespace
+}  // namespace hcoll::test

@@ -1,0 +1,110 @@
+#include <gtest/gtest.h>
+
+#include "tuning/selection.hpp"
+#include "tuning/settings.hpp"
+#include "tuning/text.hpp"
+
+namespace hcoll {
+namespace {
+
+Settings parse(const Environment& environment, std::vector<std::string>& warnings) {
+    return parse_settings(environment, warnings);
+}
+
+TEST(Sizes, AreReadAndWritten) {
+    EXPECT_EQ(parse_size("0"), 0U);
+    EXPECT_EQ(parse_size("128k"), 131072U);
+    EXPECT_EQ(parse_size("16MB"), 16777216U);
+    EXPECT_EQ(parse_size("2g"), 2147483648U);
+    for (const char* wrong : {"", "k", "-1", "1.5k", "4kk", "4 k", "99999999999999999999", "17179869184G"})
+        EXPECT_FALSE(parse_size(wrong)) << wrong;
+    for (const std::uint64_t bytes : {0ULL, 1ULL, 1024ULL, 1536ULL, 1048576ULL, 3221225472ULL})
+        EXPECT_EQ(parse_size(size_text(bytes)), bytes);
+}
+
+TEST(Words, TheNearestIsFoundIfItIsNear) {
+    const std::string_view words[] = {"binomial", "chain", "binary"};
+    EXPECT_EQ(nearest("chian", words), "chain");
+    EXPECT_EQ(nearest("binominal", words), "binomial");
+    EXPECT_EQ(nearest("quicksort", words), "");
+}
+
+TEST(SettingsText, TheDefaultsAreValidAndReadBack) {
+    for (const Setting& setting : settings_registry()) {
+        Settings settings;
+        const std::string text = setting.text(settings);
+        EXPECT_FALSE(setting.parse(settings, text)) << setting.name;
+        EXPECT_EQ(setting.text(settings), text);
+    }
+}
+
+TEST(SettingsText, AlgorithmAndParametersAreRead) {
+    std::vector<std::string> warnings;
+    const Settings settings =
+        parse({{"LIBHCOLL_BCAST", "chain:segment=128k,sends=3"}, {"LIBHCOLL_ALLREDUCE", "reduce_bcast:tree=chain"}},
+              warnings);
+    EXPECT_TRUE(warnings.empty());
+    EXPECT_EQ(settings.choice(Collective::bcast).algorithm->name, "chain");
+    EXPECT_EQ(settings.choice(Collective::bcast).parameters.pipeline.segment_bytes, 131072U);
+    EXPECT_EQ(settings.choice(Collective::bcast).parameters.pipeline.sends, 3U);
+    EXPECT_EQ(settings.choice(Collective::bcast).parameters.pipeline.receives, 4U);
+    EXPECT_EQ(settings.choice(Collective::allreduce).parameters.tree, TreeShape::chain);
+}
+
+struct Mistake {
+    const char* name;
+    const char* value;
+    const char* expected;  // in the warning
+};
+
+TEST(SettingsText, EveryMistakeGivesOneWarningThatSaysWhatIsValid) {
+    for (const Mistake& mistake :
+         {Mistake{"LIBHCOLL_BCASTT", "chain", "did you mean LIBHCOLL_BCAST?"},
+          Mistake{"LIBHCOLL_BCAST", "chian", "did you mean chain?"},
+          Mistake{"LIBHCOLL_BCAST", "recursive_doubling", "valid are auto, vendor, binomial, chain or binary"},
+          Mistake{"LIBHCOLL_BCAST", "chain:segmnt=4k", "did you mean segment?"},
+          Mistake{"LIBHCOLL_BCAST", "chain:segment", "write segment=128k"},
+          Mistake{"LIBHCOLL_BCAST", "chain:sends=0", "a number from 1 to 64"},
+          Mistake{"LIBHCOLL_BCAST", "chain:segment=4x", "a size from 0 to 1G"},
+          Mistake{"LIBHCOLL_BCAST", "vendor:segment=4k", "'vendor' has no parameters"},
+          Mistake{"LIBHCOLL_ALLREDUCE", "reduce_bcast:tree=oak", "chain, binary or binomial"},
+          Mistake{"LIBHCOLL_ENABLE", "maybe", "neither 0 nor 1"}, Mistake{"LIBHCOLL_LOG", "wran", "did you mean warn?"},
+          Mistake{"LIBHCOLL_REPORT", "2", "ends in .json"}, Mistake{"LIBHCOLL_SETUP_CALLS", "0", "from 1 to 1G"}}) {
+        std::vector<std::string> warnings;
+        const Settings settings = parse({{mistake.name, mistake.value}}, warnings);
+        ASSERT_EQ(warnings.size(), 1U) << mistake.name << "=" << mistake.value;
+        EXPECT_NE(warnings[0].find(mistake.expected), std::string::npos) << warnings[0];
+        EXPECT_EQ(agreed_text(settings), agreed_text(Settings{})) << "the default must stay in force";
+    }
+}
+
+TEST(SettingsText, WhatIsAgreedReachesOtherRanksWhole) {
+    std::vector<std::string> warnings;
+    const Settings sent = parse({{"LIBHCOLL_ENABLE", "0"},
+                                 {"LIBHCOLL_REDUCE", "chain:segment=1,sends=64,receives=1"},
+                                 {"LIBHCOLL_SETUP_CALLS", "17"},
+                                 {"LIBHCOLL_LOG", "debug"}},
+                                warnings);
+    Settings received;
+    adopt_agreed_text(agreed_text(sent), received);
+    EXPECT_EQ(agreed_text(received), agreed_text(sent));
+    EXPECT_EQ(received.log, LogLevel::warn) << "printing is each process's own";
+}
+
+TEST(Selection, ASettingHoldsForAllSizesAndWhatNoRuleCoversIsTheVendors) {
+    std::vector<std::string> warnings;
+    const Settings settings = parse({{"LIBHCOLL_BCAST", "chain"}, {"LIBHCOLL_REDUCE", "vendor"}}, warnings);
+    for (const VendorKind vendor : {VendorKind::mpich, VendorKind::openmpi})
+        for (const int ranks : {2, 3, 1000}) {
+            const DecisionTable chain = make_decision_table(settings, vendor, Collective::bcast, ranks);
+            for (const std::uint64_t bytes : {1ULL, 1ULL << 20, 1ULL << 40})
+                EXPECT_EQ(decide(chain, bytes).algorithm->name, "chain");
+            EXPECT_EQ(decide(make_decision_table(settings, vendor, Collective::reduce, ranks), 8).algorithm, nullptr);
+            const DecisionTable rules = make_decision_table(settings, vendor, Collective::allreduce, ranks);
+            EXPECT_EQ(rules.back().largest_bytes, ~0ULL);
+            EXPECT_NE(decide(rules, 1ULL << 50).why, "");
+        }
+}
+
+}  // namespace
+}  // namespace hcoll
