@@ -45,6 +45,8 @@ macro(hcoll_add_flavour wrapper)
         list(APPEND HCOLL_FLAVOURS ${_flavour})
         add_library(hcoll_mpi_${_flavour}_headers INTERFACE)
         target_include_directories(hcoll_mpi_${_flavour}_headers SYSTEM INTERFACE ${_includes})
+        # The C++ bindings that MPI-3 removed would need a library of their own.
+        target_compile_definitions(hcoll_mpi_${_flavour}_headers INTERFACE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
         add_library(hcoll_mpi_${_flavour} INTERFACE)
         target_link_libraries(hcoll_mpi_${_flavour} INTERFACE hcoll_mpi_${_flavour}_headers ${_links})
         # Debian's alternatives put the flavour behind the name of each tool.

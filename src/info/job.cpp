@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "intercept/backend.h"
@@ -47,7 +48,7 @@ Loaded load(const std::string& name) {
         loaded.handle = nullptr;
         return loaded;
     }
-    text = text.c_str();
+    text.resize(std::strlen(text.data()));
     const link_map* map = nullptr;
     dlinfo(loaded.handle, RTLD_DI_LINKMAP, &map);
     loaded.library = {map != nullptr ? map->l_name : name, text.substr(0, text.find('\n')), flavour_of(text)};
@@ -59,7 +60,7 @@ Loaded load(const std::string& name) {
 // Beside this program's folder: in the build tree and where it is installed.
 std::string backend_path(const std::string& flavour) {
     const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
-    const std::string name = fmt::format("libhcoll-{}.so", flavour);
+    std::string name = fmt::format("libhcoll-{}.so", flavour);
     for (const fs::path& folder : {bin.parent_path() / "lib", bin.parent_path() / HCOLL_LIBRARY_FOLDER, bin})
         if (fs::exists(folder / name)) return folder / name;
     return name;

@@ -85,16 +85,16 @@ bool has_valid_buffers(const Reduction& reduction, bool has_output, bool may_be_
     return !has_null || !is_predefined_type(reduction.type);  // MPI_BOTTOM, with absolute addresses in the type
 }
 
-bool is_proven(const OwnAlgorithms& own, MPI_Op op, MPI_Datatype type) {
-    return std::find(own.proven.begin(), own.proven.end(), std::pair(op, type)) != own.proven.end();
-}
-
-// Not every predefined operation takes every type, and which do is the vendor's business: it gets the first call with
-// each pair on a communicator, and own kernels the later ones, if it succeeded.
-void note_proven(MPI_Comm comm, MPI_Op op, MPI_Datatype type, int status) {
-    Communicator* communicator = status == MPI_SUCCESS ? Communicator::find(comm) : nullptr;
-    if (communicator != nullptr && !is_proven(communicator->own(), op, type))
-        communicator->own().proven.emplace_back(op, type);
+// Not every predefined operation takes every type, and which do is the vendor's business. The first time that a pair is
+// used on a communicator, on all ranks alike, the vendor is asked with no elements: a wrong pair gets its own error.
+template <typename Ask>
+int prove_operation(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type, Ask&& ask) {
+    if (!is_predefined_op(op)) return MPI_SUCCESS;
+    const std::pair pair(op, type);
+    if (std::find(own.proven.begin(), own.proven.end(), pair) != own.proven.end()) return MPI_SUCCESS;
+    const int status = ask();
+    if (status == MPI_SUCCESS) own.proven.push_back(pair);
+    return status;
 }
 
 const char* judge_reduction(Communicator& communicator, Collective collective, const Reduction& reduction,
@@ -109,28 +109,22 @@ const char* judge_reduction(Communicator& communicator, Collective collective, c
     MPI_Aint extent = 0;
     if (mpi.Type_get_extent(reduction.type, &lower_bound, &extent) != MPI_SUCCESS || extent <= 0)
         return reason::arguments;
-    if (is_predefined_op(reduction.op) && !is_proven(communicator.own(), reduction.op, reduction.type))
-        return reason::operation_unproven;
     return nullptr;
 }
 
-template <Collective collective, typename Count, typename PassOn>
-inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, PassOn&& pass_on) {
-    bool unproven = false;
-    const int status = dispatch<collective>(
-        comm, count, reduction.type, pass_on,
+// `call` gives the call to the vendor, with a count of its own.
+template <Collective collective, typename Count, typename Call>
+inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Call&& call) {
+    return dispatch<collective>(
+        comm, count, reduction.type, [&] { return call(count); },
         [&](Communicator& communicator, const Decision*& decision) -> const char* {
-            const char* why =
-                count < 0 ? reason::arguments : judge_reduction(communicator, collective, reduction, decision);
-            unproven = why == reason::operation_unproven;
-            return why;
+            return count < 0 ? reason::arguments : judge_reduction(communicator, collective, reduction, decision);
         },
         [&](Communicator& communicator, const Decision& decision) {
-            return run_reduction(communicator, decision, collective, reduction);
+            const int status =
+                prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
+            return status != MPI_SUCCESS ? status : run_reduction(communicator, decision, collective, reduction);
         });
-    if (unproven) [[unlikely]]
-        note_proven(comm, reduction.op, reduction.type, status);
-    return status;
 }
 
 template <typename Count>
@@ -149,26 +143,28 @@ int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI
 }
 
 int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
-    return reduce_any<Collective::reduce>(count, {send, receive, static_cast<std::uint64_t>(count), type, op, root},
-                                          comm, [&] { return mpi.Reduce(send, receive, count, type, op, root, comm); });
+    return reduce_any<Collective::reduce>(
+        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm,
+        [&](int elements) { return mpi.Reduce(send, receive, elements, type, op, root, comm); });
 }
 
 int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
                   MPI_Comm comm) {
-    return reduce_any<Collective::reduce>(count, {send, receive, static_cast<std::uint64_t>(count), type, op, root},
-                                          comm,
-                                          [&] { return mpi.Reduce_c(send, receive, count, type, op, root, comm); });
+    return reduce_any<Collective::reduce>(
+        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm,
+        [&](MPI_Count elements) { return mpi.Reduce_c(send, receive, elements, type, op, root, comm); });
 }
 
 int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-    return reduce_any<Collective::allreduce>(count, {send, receive, static_cast<std::uint64_t>(count), type, op, 0},
-                                             comm, [&] { return mpi.Allreduce(send, receive, count, type, op, comm); });
+    return reduce_any<Collective::allreduce>(
+        count, {send, receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
+        [&](int elements) { return mpi.Allreduce(send, receive, elements, type, op, comm); });
 }
 
 int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-    return reduce_any<Collective::allreduce>(count, {send, receive, static_cast<std::uint64_t>(count), type, op, 0},
-                                             comm,
-                                             [&] { return mpi.Allreduce_c(send, receive, count, type, op, comm); });
+    return reduce_any<Collective::allreduce>(
+        count, {send, receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
+        [&](MPI_Count elements) { return mpi.Allreduce_c(send, receive, elements, type, op, comm); });
 }
 
 int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {

@@ -36,7 +36,6 @@ inline constexpr const char* limit = "LIBHCOLL_COMMUNICATORS reached";
 inline constexpr const char* no_context = "the MPI library has no further communicator";
 inline constexpr const char* arguments = "arguments for the vendor to judge";
 inline constexpr const char* no_bytes = "no bytes";
-inline constexpr const char* operation_unproven = "the first use of an operation with a type";
 inline constexpr const char* non_blocking = "non-blocking";
 inline constexpr const char* disabled = "LIBHCOLL_ENABLE=0";
 }  // namespace reason
@@ -76,7 +75,7 @@ struct OwnAlgorithms {
     Engine engine;
     PointToPoint transport;
     ScratchMemory scratch;
-    // Predefined operations with types on which the vendor has succeeded once: valid, so that own kernels may run.
+    // Predefined operations with types that the vendor takes.
     std::vector<std::pair<MPI_Op, MPI_Datatype>> proven;
 };
 

@@ -6,8 +6,8 @@
 namespace hcoll {
 
 bool is_predefined_op(MPI_Op op) {
-    for (const MPI_Op known : {MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR, MPI_LXOR,
-                               MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP})
+    for (MPI_Op known : {MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR,
+                         MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP})
         if (op == known) return true;
     return false;
 }
@@ -77,26 +77,65 @@ int for_runs_of_elements(std::uint64_t count, MPI_Datatype type, Move&& move) {
     return MPI_SUCCESS;
 }
 
-}  // namespace
+// MPICH takes no null pointer for what is to be packed, though with absolute addresses in the type it is a valid one
+// (MPI_BOTTOM). The same elements, described from another place.
+class NonNullElements {
+public:
+    NonNullElements(std::byte* elements, int elements_count, MPI_Datatype element)
+        : address(elements), count(elements_count), type(element) {
+        if (elements != nullptr) return;
+        static std::byte anchor;
+        address = &anchor;
+        count = 1;
+        const MPI_Aint displacement = -reinterpret_cast<MPI_Aint>(&anchor);
+        status = mpi.Type_create_hindexed(1, &elements_count, &displacement, element, &type);
+        if (status != MPI_SUCCESS) return;
+        is_owner_ = true;
+        status = mpi.Type_commit(&type);
+    }
+    ~NonNullElements() {
+        if (is_owner_) mpi.Type_free(&type);
+    }
+    NonNullElements(const NonNullElements&) = delete;
+    NonNullElements& operator=(const NonNullElements&) = delete;
 
-int pack(const void* elements, std::uint64_t count, MPI_Datatype type, std::byte* bytes, MPI_Comm communicator) {
+    std::byte* address;
+    int count;
+    MPI_Datatype type;
+    int status = MPI_SUCCESS;
+
+private:
+    bool is_owner_ = false;
+};
+
+// Both directions have this in common: `move(elements, bytes, size)` moves one run, `size` being its bytes.
+template <typename Move>
+int for_packed_runs(void* elements, std::uint64_t count, MPI_Datatype type, Move&& move) {
     Extent extent;
     if (const int status = get_extent(type, extent); status != MPI_SUCCESS) return status;
     return for_runs_of_elements(count, type, [&](std::uint64_t first, int run, std::uint64_t offset, int size) {
-        const auto* from = static_cast<const std::byte*>(elements) + static_cast<MPI_Aint>(first) * extent.extent;
-        int position = 0;
-        const int status = mpi.Pack(from, run, type, bytes + offset, size, &position, communicator);
-        return status == MPI_SUCCESS && position != size ? MPI_ERR_INTERN : status;
+        auto* address = static_cast<std::byte*>(elements) + static_cast<MPI_Aint>(first) * extent.extent;
+        const NonNullElements part(address, run, type);
+        return part.status != MPI_SUCCESS ? part.status : move(part, offset, size);
     });
 }
 
+}  // namespace
+
+int pack(const void* elements, std::uint64_t count, MPI_Datatype type, std::byte* bytes, MPI_Comm communicator) {
+    return for_packed_runs(
+        const_cast<void*>(elements), count, type, [&](const NonNullElements& part, std::uint64_t offset, int size) {
+            int position = 0;
+            const int status =
+                mpi.Pack(part.address, part.count, part.type, bytes + offset, size, &position, communicator);
+            return status == MPI_SUCCESS && position != size ? MPI_ERR_INTERN : status;
+        });
+}
+
 int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Datatype type, MPI_Comm communicator) {
-    Extent extent;
-    if (const int status = get_extent(type, extent); status != MPI_SUCCESS) return status;
-    return for_runs_of_elements(count, type, [&](std::uint64_t first, int run, std::uint64_t offset, int size) {
-        auto* to = static_cast<std::byte*>(elements) + static_cast<MPI_Aint>(first) * extent.extent;
+    return for_packed_runs(elements, count, type, [&](const NonNullElements& part, std::uint64_t offset, int size) {
         int position = 0;
-        return mpi.Unpack(bytes + offset, size, &position, to, run, type, communicator);
+        return mpi.Unpack(bytes + offset, size, &position, part.address, part.count, part.type, communicator);
     });
 }
 

@@ -46,12 +46,7 @@ std::shared_ptr<const AgreedSettings> make_agreed(const Settings& settings) {
 void Process::open(const hcoll_vendor& library) { instance_ = new Process(library); }
 
 Process::Process(const hcoll_vendor& library)
-#if defined(HCOLL_FLAVOUR_OPENMPI)
-    : vendor_kind_(VendorKind::openmpi),
-#else
-    : vendor_kind_(VendorKind::mpich),
-#endif
-      library_line_(split(library.version_text, '\n').front().substr(0, 100)),
+    : library_line_(split(library.version_text, '\n').front().substr(0, 100)),
       stand_aside_(library.stand_aside),
       local_(parse_settings(hcoll_environment(), warnings_)),
       agreed_(make_agreed(local_)) {

@@ -29,7 +29,13 @@ public:
     static void open(const hcoll_vendor& library);
     static bool is_open() { return instance_ != nullptr; }
 
-    VendorKind vendor_kind() const { return vendor_kind_; }
+    static constexpr VendorKind vendor_kind() {
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+        return VendorKind::openmpi;
+#else
+        return VendorKind::mpich;
+#endif
+    }
     const std::shared_ptr<const AgreedSettings>& agreed() const { return agreed_; }
 
     // MPI_Pcontrol's switch: may own algorithms run?
@@ -60,11 +66,10 @@ private:
     void write_report();
 
     static Process* instance_;
-    VendorKind vendor_kind_;
     std::string library_line_;
     void (*stand_aside_)();
+    std::vector<std::string> warnings_;  // about the settings of this process; not yet printed
     Settings local_;
-    std::vector<std::string> warnings_;
     std::shared_ptr<const AgreedSettings> agreed_;
     std::unique_ptr<Report> report_;
     std::atomic<bool> own_mode_{true};

@@ -1,0 +1,62 @@
+"""What the libraries export, need and are called: read with readelf and nm."""
+
+import os
+import re
+import subprocess
+import unittest
+
+FOLDER = os.environ["HCOLL_TEST_LIBRARY_FOLDER"]
+BACKENDS = [f"libhcoll-{flavour}.so" for flavour in os.environ["HCOLL_TEST_FLAVOURS"].split()]
+FUNCTIONS = os.environ["HCOLL_TEST_FUNCTIONS"]
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def dynamic(library, tag):
+    return re.findall(rf"\({tag}\).*\[(.*)\]", output("readelf", "-dW", os.path.join(FOLDER, library)))
+
+
+def symbols(library, *options):
+    lines = output("nm", "-D", *options, os.path.join(FOLDER, library)).splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines}
+
+
+class Libraries(unittest.TestCase):
+    def test_the_names_are_ours_and_carry_no_version(self):
+        for library in ["libhcoll.so", *BACKENDS]:
+            self.assertEqual(dynamic(library, "SONAME"), [library])
+
+    def test_the_preloaded_library_needs_libc_only(self):
+        self.assertEqual(dynamic("libhcoll.so", "NEEDED"), ["libc.so.6"])
+
+    def test_it_exports_each_function_of_the_table_under_both_names_and_nothing_else(self):
+        with open(FUNCTIONS, encoding="utf-8") as table:
+            names = re.findall(r"^HCOLL_\w*FUNCTION\((\w+)\)", table.read(), re.MULTILINE)
+        self.assertGreater(len(names), 10)
+        expected = {f"{prefix}_{name}" for name in names for prefix in ("MPI", "PMPI")}
+        self.assertEqual(symbols("libhcoll.so", "--defined-only"), expected)
+
+    def test_it_has_no_constructor(self):
+        dump = output("readelf", "-dW", os.path.join(FOLDER, "libhcoll.so"))
+        for size in re.findall(r"\(INIT_ARRAYSZ\)\s+(\d+)", dump):
+            self.assertLessEqual(int(size), 8, "more than the compiler's own frame_dummy")
+
+    def test_backends_export_one_symbol_and_need_no_mpi(self):
+        for library in BACKENDS:
+            self.assertEqual(symbols(library, "--defined-only"), {"hcoll_backend_open"})
+            for needed in dynamic(library, "NEEDED"):
+                self.assertNotRegex(needed, r"mpi|pmix|open-|ucp")
+            undefined = symbols(library, "--undefined-only")
+            self.assertFalse([name for name in undefined if re.match(r"P?MPIX?_|ompi_|MPIR_", name)])
+
+    def test_no_stack_may_be_executed_and_no_text_is_relocated(self):
+        for library in ["libhcoll.so", *BACKENDS]:
+            path = os.path.join(FOLDER, library)
+            self.assertRegex(output("readelf", "-lW", path), r"GNU_STACK\s.*\sRW\s")
+            self.assertNotIn("TEXTREL", output("readelf", "-dW", path))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

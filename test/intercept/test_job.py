@@ -1,0 +1,164 @@
+"""Whole jobs under a real MPI: settings, their mistakes, agreement between ranks, reports, hcoll-info and hcoll-bench."""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+import unittest
+
+FLAVOUR = os.environ["HCOLL_TEST_FLAVOUR"]
+BUILD, SOURCE = os.environ["HCOLL_TEST_BUILD"], os.environ["HCOLL_TEST_SOURCE"]
+LIBRARY = os.path.join(BUILD, "lib", "libhcoll.so")
+COLLECTIVES = os.path.join(BUILD, "test", "bin", f"collectives.{FLAVOUR}")
+ORACLE = os.path.join(BUILD, "test", "bin", f"random_oracle.{FLAVOUR}")
+BENCH = os.path.join(BUILD, "bin", f"hcoll-bench.{FLAVOUR}")
+INFO = os.path.join(BUILD, "bin", "hcoll-info")
+SWEEP = [COLLECTIVES, "--quick", "--segment", "64", "--seed", "1"]
+OWN = {"LIBHCOLL_BCAST": "binomial", "LIBHCOLL_REDUCE": "binomial", "LIBHCOLL_ALLREDUCE": "recursive_doubling"}
+
+
+def job(ranks, command, preload=LIBRARY, **settings):
+    launch = [os.path.join(SOURCE, "scripts", "mpirun-test"), FLAVOUR, str(ranks)]
+    if preload:
+        settings["LD_PRELOAD"] = preload
+    for name, value in settings.items():
+        launch += ["-e", f"{name}={value}"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIBHCOLL_")}
+    return subprocess.run([*launch, "--", *command], env=environment, capture_output=True, text=True, timeout=170)
+
+
+def on_rank(rank, assignment, command):
+    """The command, with one more environment variable on one rank alone."""
+    script = (f'if [ "${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}" = {rank} ]; then export {assignment}; fi; exec "$@"')
+    return ["/bin/sh", "-c", script, "sh", *command]
+
+
+def lines_of_library(result):
+    return [line for line in result.stderr.splitlines() if "libhcoll" in line]
+
+
+class Settings(unittest.TestCase):
+    def check(self, result):
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_a_misspelt_setting_gives_one_warning_from_one_rank(self):
+        result = job(3, SWEEP, LIBHCOLL_BCAST="chian", LIBHCOLL_REPROT="1")
+        self.check(result)
+        warnings = lines_of_library(result)
+        self.assertEqual(len(warnings), 2, result.stderr)
+        self.assertTrue(any("did you mean chain?" in line for line in warnings))
+        self.assertTrue(any("did you mean LIBHCOLL_REPORT?" in line for line in warnings))
+
+    def test_settings_of_the_other_library_of_that_name_are_not_looked_at(self):
+        result = job(2, SWEEP, HCOLL_ENABLE_MCAST="1", HCOLL_MAIN_IB="mlx5_0:1")
+        self.check(result)
+        self.assertEqual(lines_of_library(result), [])
+
+    def test_rank_0_decides_whatever_the_others_were_told(self):
+        for rank, assignment in ((0, "LIBHCOLL_BCAST=chain:segment=64"), (1, "LIBHCOLL_BCAST=chain:segment=64"),
+                                 (0, "LIBHCOLL_ENABLE=0"), (2, "LIBHCOLL_ENABLE=0"), (1, "LIBHCOLL_SETUP_CALLS=1"),
+                                 (0, "LIBHCOLL_COMMUNICATORS=1"), (1, "LIBHCOLL_ALLREDUCE=nonsense")):
+            result = job(3, on_rank(rank, assignment, SWEEP), **OWN)
+            self.assertEqual(result.returncode, 0, (rank, assignment, result.stdout, result.stderr))
+            self.assertEqual(lines_of_library(result), [], (rank, assignment))
+
+    def test_logging_can_be_switched_off_and_up(self):
+        self.assertEqual(lines_of_library(job(2, SWEEP, LIBHCOLL_BCAST="chian", LIBHCOLL_LOG="off")), [])
+        self.assertTrue(any("is set up after" in line for line in
+                            lines_of_library(job(2, SWEEP, LIBHCOLL_LOG="debug", **OWN))))
+
+
+class Reports(unittest.TestCase):
+    def test_rank_0_prints_what_ran_and_why(self):
+        result = job(2, SWEEP, LIBHCOLL_REPORT="1", **OWN)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count("libhcoll report:"), 1)
+        own = re.search(r"([\d]+) collectives on own algorithms", result.stderr)
+        self.assertGreater(int(own.group(1)), 100)
+        for words in ("binomial:segment=512k", "setting LIBHCOLL_REDUCE", "one rank only", "the first calls on a"):
+            self.assertIn(words, result.stderr)
+
+    def test_a_file_takes_the_report_as_json(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.json")
+            result = job(2, SWEEP, LIBHCOLL_REPORT=path, **OWN)
+            self.assertEqual((result.returncode, lines_of_library(result)), (0, []))
+            with open(path, encoding="utf-8") as file:
+                entries = json.load(file)["collectives"]
+        for collective in ("bcast", "reduce", "allreduce"):
+            own = [entry for entry in entries if entry["collective"] == collective and entry["ran"] != "vendor"]
+            self.assertTrue(own, collective)
+            for entry in own:
+                self.assertGreater(entry["calls"], 0)
+                self.assertGreater(entry["seconds"], 0)
+                self.assertEqual(entry["because"], f"setting LIBHCOLL_{collective.upper()}")
+                self.assertLessEqual(entry["smallest_bytes"] * entry["calls"], entry["bytes"])
+
+    def test_a_report_that_cannot_be_written_is_printed(self):
+        result = job(2, SWEEP, LIBHCOLL_REPORT="/nowhere/report.json", **OWN)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("cannot be written to /nowhere/report.json", result.stderr)
+        self.assertIn("collectives on own algorithms", result.stderr)
+
+    def test_a_library_that_is_switched_off_runs_nothing(self):
+        result = job(2, SWEEP, LIBHCOLL_REPORT="1", LIBHCOLL_ENABLE="0", **OWN)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("0 collectives on own algorithms", result.stderr)
+
+
+class Programs(unittest.TestCase):
+    def test_hcoll_info_shows_the_job(self):
+        result = job(3, [INFO, "--json"], preload=None, LIBHCOLL_BCAST="chain:sends=7")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        document = json.loads(result.stdout)
+        self.assertTrue(document["launched"])
+        self.assertEqual([rank["rank"] for rank in document["ranks"]], [0, 1, 2])
+        self.assertTrue(all(rank["host"] and rank["cores"] > 0 for rank in document["ranks"]))
+        self.assertEqual([library["flavour"] for library in document["mpi_libraries"]], [FLAVOUR])
+        bcast = next(setting for setting in document["settings"] if setting["name"] == "LIBHCOLL_BCAST")
+        self.assertIn("sends=7", bcast["value"])
+
+    def test_hcoll_info_works_alone_and_warns_of_mistakes(self):
+        environment = {**os.environ, "LIBHCOLL_BCAST": "chian"}
+        result = subprocess.run([INFO], env=environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for words in ("did you mean chain?", "LIBHCOLL_SETUP_CALLS=5", "recursive_doubling", "MPI libraries found"):
+            self.assertIn(words, result.stdout)
+
+    def test_the_settings_reference_is_what_the_code_says(self):
+        result = subprocess.run([INFO, "--reference"], capture_output=True, text=True, timeout=60, check=True)
+        with open(os.path.join(SOURCE, "docs", "settings.md"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), result.stdout, "write it anew: hcoll-info --reference > docs/settings.md")
+
+    def test_hcoll_bench_compares_both_and_checks_both(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "bench.json")
+            command = [BENCH, "--sizes", "8,1k", "--repetitions", "3", "--block-time", "0.2ms", "--no-bound", "--json", path]
+            result = job(2, command, **OWN)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            with open(path, encoding="utf-8") as file:
+                json.load(file)
+        self.assertRegex(result.stdout, r"allreduce\s+1024\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+")
+
+    def test_hcoll_bench_says_so_when_the_library_is_not_there(self):
+        result = job(2, [BENCH, "--sizes", "8", "--repetitions", "3", "--block-time", "0.2ms", "--no-bound"], preload=None)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("not preloaded", (result.stdout + result.stderr).lower())
+
+
+class Faults(unittest.TestCase):
+    def test_a_killed_rank_ends_the_job(self):
+        suicide = ('if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ]; then timeout -s KILL 2 "$@"; kill -9 $$; fi; '
+                   'exec "$@"')
+        begin = time.monotonic()
+        result = job(3, ["/bin/sh", "-c", suicide, "sh", ORACLE, "--seconds", "100"], **OWN)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertNotIn("HANG", result.stdout + result.stderr)
+        self.assertLess(time.monotonic() - begin, 60)
+        self.assertFalse([name for name in os.listdir("/dev/shm") if "hcoll" in name])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
