@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "tuning/rules.hpp"
 #include "tuning/selection.hpp"
 #include "tuning/settings.hpp"
 #include "tuning/text.hpp"
@@ -104,6 +105,30 @@ TEST(Selection, ASettingHoldsForAllSizesAndWhatNoRuleCoversIsTheVendors) {
             EXPECT_EQ(rules.back().largest_bytes, ~0ULL);
             EXPECT_NE(decide(rules, 1ULL << 50).why, "");
         }
+}
+
+TEST(Selection, TheBuiltInRulesNameAlgorithmsThatExistAndStandInOrder) {
+    const Rule* previous = nullptr;
+    for (const Rule& rule : built_in_rules()) {
+        AlgorithmChoice choice;
+        EXPECT_FALSE(parse_choice(rule.collective, rule.choice, choice)) << rule.choice;
+        EXPECT_LE(rule.fewest_ranks, rule.most_ranks);
+        const bool follows = previous != nullptr && previous->vendor == rule.vendor &&
+                             previous->collective == rule.collective && previous->fewest_ranks == rule.fewest_ranks;
+        EXPECT_TRUE(!follows || previous->largest_bytes < rule.largest_bytes);
+        previous = &rule;
+    }
+}
+
+TEST(Selection, RulesHoldForTheirRanksAndSizesOnly) {
+    const Settings settings;
+    const DecisionTable two = make_decision_table(settings, VendorKind::mpich, Collective::allreduce, 2);
+    EXPECT_EQ(decide(two, 8).algorithm, nullptr);
+    EXPECT_EQ(decide(two, 9).algorithm->name, "recursive_doubling");
+    EXPECT_EQ(decide(two, 262144).algorithm->name, "recursive_doubling");
+    EXPECT_EQ(decide(two, 262145).algorithm, nullptr);
+    EXPECT_EQ(decide(make_decision_table(settings, VendorKind::mpich, Collective::allreduce, 3), 1024).algorithm,
+              nullptr);
 }
 
 }  // namespace
