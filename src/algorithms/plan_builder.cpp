@@ -10,6 +10,9 @@ namespace {
 // MPI counts are `int`: a message of at most this many units, of any size, can be sent by every MPI.
 constexpr std::uint64_t max_segment_units = std::uint64_t{1} << 30;
 
+// A window of several segments has no more scratch than this. One segment may: its length is a setting.
+constexpr std::uint64_t most_scratch_bytes = std::uint64_t{16} << 20;
+
 bool conflict(const Step& earlier, const Step& later) {
     const bool target_read = later.has_source() && earlier.has_target() && overlap(earlier.target, later.source);
     const bool source_overwritten = earlier.has_source() && later.has_target() && overlap(earlier.source, later.target);
@@ -19,7 +22,8 @@ bool conflict(const Step& earlier, const Step& later) {
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(const PlanRequest& request, const PipelineParameters& pipeline) {
+PlanBuilder::PlanBuilder(const PlanRequest& request, const PipelineParameters& pipeline)
+    : unit_bytes_(request.unit_bytes) {
     const std::uint64_t wanted =
         pipeline.segment_bytes == 0 ? request.units : pipeline.segment_bytes / request.unit_bytes;
     plan_.units = request.units;
@@ -91,7 +95,12 @@ Plan PlanBuilder::finish() {
     // Where scratch is used, the window is what it costs: twice what can be in flight keeps the pipeline full. Where it
     // is not, a slow child should hold back nobody, and a wide window is only a few counters.
     const std::uint32_t in_flight = std::max(plan_.sends, plan_.receives);
-    const std::uint32_t wanted = plan_.scratch_parts == 0 ? max_window : std::min(2 * in_flight, max_window);
+    std::uint64_t wanted = max_window;
+    if (plan_.scratch_parts != 0) {
+        const std::uint64_t segment_scratch = plan_.scratch_parts * plan_.segment_units * unit_bytes_;
+        wanted = std::min<std::uint64_t>({2 * in_flight, max_window, most_scratch_bytes / segment_scratch});
+        wanted = std::max<std::uint64_t>(wanted, 1);
+    }
     plan_.window = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(plan_.segments(), 1, wanted));
     predecessors_.clear();
     return std::exchange(plan_, Plan{});

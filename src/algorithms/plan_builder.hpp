@@ -50,6 +50,7 @@ private:
     std::uint32_t next_channel(StepKind kind, int peer) const;
 
     Plan plan_;
+    std::uint64_t unit_bytes_;
     std::vector<std::vector<std::uint32_t>> predecessors_;
 };
 

@@ -87,14 +87,18 @@ int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr
 }
 
 void Process::print_warnings() {
+    const std::lock_guard lock(mutex_);
     for (const std::string& warning : warnings_) log_line(LogLevel::warn, warning);
     warnings_.clear();
 }
 
 void Process::note_communicator(int rank, int size) {
-    if (size > size_) {
-        rank_ = rank;
-        size_ = size;
+    {
+        const std::lock_guard lock(mutex_);
+        if (size > size_) {
+            rank_ = rank;
+            size_ = size;
+        }
     }
     if (!has_finalize_hook_) set_finalize_hook();
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,7 @@ private:
     std::atomic<bool> own_mode_{true};
     std::atomic<bool> finished_{false};
     std::atomic<bool> has_finalize_hook_{false};
+    std::mutex mutex_;  // of what follows, and of warnings_: threads set communicators up at the same time
     // Who prints: the rank in the largest communicator seen, MPI_COMM_WORLD if there is one.
     int rank_ = -1;
     int size_ = 0;

@@ -29,9 +29,9 @@ std::string load_objects(void* handle) {
         if (object == nullptr) object = dlsym(handle, name);
         if (object == nullptr) missing = name;
     };
-#define HCOLL_LOAD(name) find(#name, openmpi_objects.name);
-    HCOLL_OPENMPI_OBJECTS(HCOLL_LOAD)
-#undef HCOLL_LOAD
+#define HCOLL_OPENMPI_OBJECT(name) find(#name, openmpi_objects.name);
+#include "progress/openmpi_objects.def"
+#undef HCOLL_OPENMPI_OBJECT
     return missing;
 }
 
@@ -40,10 +40,10 @@ std::string load_objects(void* handle) {
 
 std::string load_vendor(void* handle) {
     std::string missing;
-#define HCOLL_LOAD(name) \
+#define HCOLL_VENDOR_FUNCTION(name) \
     if (!load(handle, "PMPI_" #name, mpi.name)) missing = "PMPI_" #name;
-    HCOLL_VENDOR_FUNCTIONS(HCOLL_LOAD)
-#undef HCOLL_LOAD
+#include "progress/vendor_functions.def"
+#undef HCOLL_VENDOR_FUNCTION
     load(handle, "PMPI_Bcast_c", mpi.Bcast_c);
     load(handle, "PMPI_Reduce_c", mpi.Reduce_c);
     load(handle, "PMPI_Allreduce_c", mpi.Allreduce_c);

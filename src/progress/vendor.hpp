@@ -16,23 +16,10 @@
 
 namespace hcoll {
 
-// Functions that every MPI-3 library has.
-#define HCOLL_VENDOR_FUNCTIONS(X)                                                                                     \
-    X(Init)                                                                                                           \
-    X(Init_thread)                                                                                                    \
-    X(Initialized)                                                                                                    \
-    X(Finalized) X(Finalize) X(Query_thread) X(Comm_size) X(Comm_rank) X(Comm_test_inter) X(Comm_group) X(Group_free) \
-        X(Comm_create) X(Comm_free) X(Comm_disconnect) X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_set_attr)     \
-            X(Comm_get_attr) X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Errhandler_free) \
-                X(Error_class) X(Bcast) X(Reduce) X(Allreduce) X(Ibcast) X(Gather) X(Gatherv) X(Isend) X(Irecv)       \
-                    X(Test) X(Testsome) X(Sendrecv) X(Request_free) X(Reduce_local) X(Op_commutative) X(Type_size)    \
-                        X(Type_size_x) X(Type_get_extent) X(Type_get_true_extent) X(Type_get_envelope)                \
-                            X(Type_get_contents) X(Type_free) X(Type_create_hindexed) X(Type_commit) X(Pack) X(Unpack)
-
 struct Vendor {
-#define HCOLL_MEMBER(name) decltype(&MPI_##name) name = nullptr;
-    HCOLL_VENDOR_FUNCTIONS(HCOLL_MEMBER)
-#undef HCOLL_MEMBER
+#define HCOLL_VENDOR_FUNCTION(name) decltype(&MPI_##name) name = nullptr;
+#include "progress/vendor_functions.def"
+#undef HCOLL_VENDOR_FUNCTION
     // Large counts, of MPI-4: nullptr where the vendor has none.
     int (*Bcast_c)(void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = nullptr;
     int (*Reduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm) = nullptr;
@@ -43,21 +30,11 @@ struct Vendor {
 extern Vendor mpi;
 
 #if defined(HCOLL_FLAVOUR_OPENMPI)
-#define HCOLL_OPENMPI_OBJECTS(X)                                                                                  \
-    X(ompi_mpi_comm_world)                                                                                        \
-    X(ompi_mpi_comm_self)                                                                                         \
-    X(ompi_mpi_comm_null)                                                                                         \
-    X(ompi_mpi_errors_return) X(ompi_mpi_datatype_null) X(ompi_mpi_op_null) X(ompi_request_null)                  \
-        X(ompi_mpi_group_null) X(ompi_mpi_byte) X(ompi_mpi_char) X(ompi_mpi_int) X(ompi_mpi_uint64_t)             \
-            X(ompi_mpi_op_max) X(ompi_mpi_op_min) X(ompi_mpi_op_sum) X(ompi_mpi_op_prod) X(ompi_mpi_op_land)      \
-                X(ompi_mpi_op_band) X(ompi_mpi_op_lor) X(ompi_mpi_op_bor) X(ompi_mpi_op_lxor) X(ompi_mpi_op_bxor) \
-                    X(ompi_mpi_op_maxloc) X(ompi_mpi_op_minloc) X(ompi_mpi_op_replace) X(ompi_mpi_op_no_op)
-
 // The addresses of Open MPI's predefined objects, which its handles are.
 struct OpenmpiObjects {
-#define HCOLL_MEMBER(name) void* name = nullptr;
-    HCOLL_OPENMPI_OBJECTS(HCOLL_MEMBER)
-#undef HCOLL_MEMBER
+#define HCOLL_OPENMPI_OBJECT(name) void* name = nullptr;
+#include "progress/openmpi_objects.def"
+#undef HCOLL_OPENMPI_OBJECT
 };
 extern OpenmpiObjects openmpi_objects;
 

@@ -102,6 +102,14 @@ TEST_P(EveryAlgorithm, NeedsNoMoreMemoryForALongerMessage) {
     }
 }
 
+TEST_P(EveryAlgorithm, HoldsNoMoreScratchThanOneSegmentOr16Megabytes) {
+    for (const std::uint32_t unit_bytes : {1U, 1U << 20, 100U << 20}) {
+        const PlanCase plan_case{&algorithm(), algorithm().defaults, 17, 0, 1000, unit_bytes, false, false};
+        for (const Plan& plan : build_plans(plan_case))
+            EXPECT_TRUE(plan.window == 1 || plan.scratch_units() * unit_bytes <= (16U << 20));
+    }
+}
+
 TEST_P(EveryAlgorithm, SendsNoMessageOfMoreUnitsThanAnIntCanCount) {
     PlanCase plan_case{&algorithm(), algorithm().defaults, 4, 0, std::uint64_t{1} << 40, 1, false, false};
     for (const std::uint64_t segment : {std::uint64_t{0}, std::uint64_t{1} << 30}) {
