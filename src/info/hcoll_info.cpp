@@ -17,19 +17,6 @@ namespace {
 using namespace hcoll;
 using Json = nlohmann::ordered_json;
 
-std::string parameter_default(const Parameter& parameter, const AlgorithmParameters& defaults) {
-    const std::uint64_t value = parameter.get(defaults);
-    if (parameter.kind == ParameterKind::tree) return std::string(tree_names[value]);
-    return parameter.kind == ParameterKind::size ? size_text(value) : std::to_string(value);
-}
-
-std::string parameter_range(const Parameter& parameter) {
-    if (parameter.kind == ParameterKind::tree) return alternatives(tree_names);
-    if (parameter.kind == ParameterKind::size)
-        return fmt::format("{} to {}", size_text(parameter.minimum), size_text(parameter.maximum));
-    return fmt::format("{} to {}", parameter.minimum, parameter.maximum);
-}
-
 Json settings_json(const Settings& settings) {
     Json list = Json::array();
     for (const Setting& setting : settings_registry())
@@ -49,7 +36,7 @@ Json algorithms_json() {
         Json parameters = Json::array();
         for (const Parameter* parameter : algorithm.parameters)
             parameters.push_back({{"name", parameter->name},
-                                  {"default", parameter_default(*parameter, algorithm.defaults)},
+                                  {"default", parameter_text(*parameter, algorithm.defaults)},
                                   {"range", parameter_range(*parameter)},
                                   {"help", parameter->help}});
         list.push_back({{"collective", name_of(algorithm.collective)},

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "intercept/backend.h"
-#include "topology/place.hpp"
+#include "topology/place_json.hpp"
 
 namespace hcoll::info {
 
@@ -31,9 +31,10 @@ struct Loaded {
 };
 
 std::string flavour_of(const std::string& version) {
-    if (version.find("Open MPI") != std::string::npos) return "openmpi";
-    for (const char* known : {"MPICH", "Intel(R) MPI", "CRAY MPI"})
-        if (version.find(known) != std::string::npos) return "mpich";
+#define HCOLL_FLAVOUR(text, flavour) \
+    if (version.find(text) != std::string::npos) return flavour;
+#include "intercept/flavours.def"
+#undef HCOLL_FLAVOUR
     return "";
 }
 
@@ -64,20 +65,6 @@ std::string backend_path(const std::string& flavour) {
     for (const fs::path& folder : {bin.parent_path() / "lib", bin.parent_path() / HCOLL_LIBRARY_FOLDER, bin})
         if (fs::exists(folder / name)) return folder / name;
     return name;
-}
-
-nlohmann::ordered_json own_place() {
-    const Place place = local_place();
-    const auto known = [](int number) {
-        return number < 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(number);
-    };
-    return nlohmann::ordered_json::array({{{"rank", nullptr},
-                                           {"host", place.host},
-                                           {"socket", known(place.socket)},
-                                           {"numa", known(place.numa)},
-                                           {"core", known(place.core)},
-                                           {"cores", place.cores},
-                                           {"cores_of_host", place.cores_of_host}}});
 }
 
 void ask_backend(const Loaded& loaded, Job& job) {
@@ -125,7 +112,11 @@ Job examine_job(const std::string& wanted) {
     if (first.handle == nullptr && !wanted.empty())
         job.problem = fmt::format("{} is no MPI library, or cannot be loaded", wanted);
     if (job.is_launched && first.handle != nullptr && !first.library.flavour.empty()) ask_backend(first, job);
-    if (job.ranks.is_null()) job.ranks = own_place();
+    if (job.ranks.is_null()) {
+        nlohmann::ordered_json here = {{"rank", nullptr}};
+        here.update(place_json(local_place()));
+        job.ranks = nlohmann::ordered_json::array({here});
+    }
     return job;
 }
 

@@ -5,19 +5,11 @@
 #include <vector>
 
 #include "intercept/wrappers.hpp"
-#include "topology/place.hpp"
+#include "topology/place_json.hpp"
 
 namespace hcoll {
 
 namespace {
-
-nlohmann::ordered_json place_json(const Place& place) {
-    const auto known = [](int number) {
-        return number < 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(number);
-    };
-    return {{"host", place.host},        {"socket", known(place.socket)}, {"numa", known(place.numa)},
-            {"core", known(place.core)}, {"cores", place.cores},          {"cores_of_host", place.cores_of_host}};
-}
 
 // Every rank's text at rank 0, in the order of ranks.
 int gather_texts(const std::string& mine, int rank, int size, std::vector<std::string>& all) {

@@ -130,11 +130,11 @@ static const char* flavour_of_vendor(void) {
     static const struct {
         const char* text;
         const char* flavour;
-    } known[] = {{"Open MPI", "openmpi"},
-                 {"MPICH", "mpich"},
-                 {"Intel(R) MPI", "mpich"},
-                 {"MVAPICH", "mpich"},
-                 {"CRAY MPI", "mpich"}};
+    } known[] = {
+#define HCOLL_FLAVOUR(text, flavour) {text, flavour},
+#include "intercept/flavours.def"
+#undef HCOLL_FLAVOUR
+    };
     for (size_t i = 0; i < sizeof known / sizeof *known; ++i)
         if (strstr(vendor.version_text, known[i].text) != NULL) return known[i].flavour;
     return NULL;

@@ -1,9 +1,6 @@
 /* The exported functions of libhcoll.so on AArch64; see stub_x86_64.S. x16 and x17 belong to no argument. */
 #include "hcoll/hcoll.h"
 
-#define HCOLL_FUNCTION(name) hcoll_function MPI_##name, PMPI_##name;
-#define HCOLL_LEVEL_FUNCTION(name) hcoll_level_function MPI_##name, PMPI_##name;
-
     .set hcoll_slot, 0
 
 .macro hcoll_new_slot
@@ -46,32 +43,7 @@
     b.eq hcoll_level
 .endm
 
-.macro hcoll_function mpi, pmpi
-    hcoll_begin \mpi
-    hcoll_jump \mpi
-    hcoll_begin \pmpi
-    hcoll_jump \pmpi
-.endm
-
-.macro hcoll_level_function mpi, pmpi
-    hcoll_begin \mpi
-    hcoll_own_levels
-    hcoll_jump \mpi
-    hcoll_begin \pmpi
-    hcoll_own_levels
-    hcoll_jump \pmpi
-.endm
-
-    .pushsection .data.rel.local, "aw"
-    .globl hcoll_slots
-    .hidden hcoll_slots
-    .p2align 6
-    .type hcoll_slots, %object
-hcoll_slots:
-    .popsection
-
-    .text
-#include "intercept/functions.def"
+#include "intercept/stub_functions.inc"
 
 hcoll_level:
     hcoll_load_slot

@@ -4,9 +4,6 @@
  */
 #include "hcoll/hcoll.h"
 
-#define HCOLL_FUNCTION(name) hcoll_function MPI_##name, PMPI_##name;
-#define HCOLL_LEVEL_FUNCTION(name) hcoll_level_function MPI_##name, PMPI_##name;
-
     .set hcoll_slot, 0
 
 /* A slot, and the code that it holds until it is bound; %r11 belongs to no argument. */
@@ -44,32 +41,7 @@
     je hcoll_level
 .endm
 
-.macro hcoll_function mpi, pmpi
-    hcoll_begin \mpi
-    hcoll_jump \mpi
-    hcoll_begin \pmpi
-    hcoll_jump \pmpi
-.endm
-
-.macro hcoll_level_function mpi, pmpi
-    hcoll_begin \mpi
-    hcoll_own_levels
-    hcoll_jump \mpi
-    hcoll_begin \pmpi
-    hcoll_own_levels
-    hcoll_jump \pmpi
-.endm
-
-    .pushsection .data.rel.local, "aw"
-    .globl hcoll_slots
-    .hidden hcoll_slots
-    .p2align 6
-    .type hcoll_slots, @object
-hcoll_slots:
-    .popsection
-
-    .text
-#include "intercept/functions.def"
+#include "intercept/stub_functions.inc"
 
 hcoll_level:
     jmpq *(hcoll_slots + 8 * hcoll_slot)(%rip)

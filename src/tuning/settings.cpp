@@ -20,13 +20,6 @@ std::string meant(std::string_view word, std::span<const std::string_view> candi
     return guess.empty() ? std::string() : fmt::format("; did you mean {}?", guess);
 }
 
-std::string parameter_range(const Parameter& parameter) {
-    if (parameter.kind == ParameterKind::tree) return alternatives(tree_names);
-    if (parameter.kind == ParameterKind::size)
-        return fmt::format("a size from {} to {}", size_text(parameter.minimum), size_text(parameter.maximum));
-    return fmt::format("a number from {} to {}", parameter.minimum, parameter.maximum);
-}
-
 std::optional<std::uint64_t> parse_parameter(const Parameter& parameter, std::string_view text) {
     if (parameter.kind == ParameterKind::tree) {
         const auto* const found = std::find(std::begin(tree_names), std::end(tree_names), text);
@@ -36,12 +29,6 @@ std::optional<std::uint64_t> parse_parameter(const Parameter& parameter, std::st
     const auto value = parse_size(text);
     if (!value || *value < parameter.minimum || *value > parameter.maximum) return std::nullopt;
     return value;
-}
-
-std::string parameter_text(const Parameter& parameter, const AlgorithmParameters& parameters) {
-    const std::uint64_t value = parameter.get(parameters);
-    if (parameter.kind == ParameterKind::tree) return std::string(tree_names[value]);
-    return parameter.kind == ParameterKind::size ? size_text(value) : std::to_string(value);
 }
 
 Problem parse_parameters(std::string_view text, const Algorithm& algorithm, AlgorithmParameters& parameters) {
@@ -147,6 +134,19 @@ const std::vector<Setting>& registry() {
 }
 
 }  // namespace
+
+std::string parameter_range(const Parameter& parameter) {
+    if (parameter.kind == ParameterKind::tree) return alternatives(tree_names);
+    if (parameter.kind == ParameterKind::size)
+        return fmt::format("a size from {} to {}", size_text(parameter.minimum), size_text(parameter.maximum));
+    return fmt::format("a number from {} to {}", parameter.minimum, parameter.maximum);
+}
+
+std::string parameter_text(const Parameter& parameter, const AlgorithmParameters& parameters) {
+    const std::uint64_t value = parameter.get(parameters);
+    if (parameter.kind == ParameterKind::tree) return std::string(tree_names[value]);
+    return parameter.kind == ParameterKind::size ? size_text(value) : std::to_string(value);
+}
 
 std::optional<std::string> parse_choice(Collective collective, std::string_view text, AlgorithmChoice& choice) {
     const std::size_t colon = text.find(':');

@@ -28,6 +28,10 @@ std::optional<std::string> parse_choice(Collective collective, std::string_view 
 // The same in full: algorithm and every parameter.
 std::string choice_text(const AlgorithmChoice& choice);
 
+// A parameter's value, and its valid values in words.
+std::string parameter_text(const Parameter& parameter, const AlgorithmParameters& parameters);
+std::string parameter_range(const Parameter& parameter);
+
 enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
 inline constexpr std::string_view log_level_names[] = {"off", "error", "warn", "info", "debug"};
 
