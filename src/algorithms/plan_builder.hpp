@@ -16,7 +16,7 @@ struct PlanRequest {
     int rank = 0;
     int root = 0;  // 0 where the collective has none
     std::uint64_t units = 0;
-    std::uint32_t unit_bytes = 1;  // bytes of a unit's type signature
+    std::uint64_t unit_bytes = 1;  // bytes of a unit's type signature
     bool in_place = false;         // this rank's contribution is in its output; differs between ranks, messages do not
     bool ordered = false;          // the operation does not commute: operands are combined in the order of ranks
 };

@@ -30,29 +30,42 @@ inline int noted(std::string_view name, Count count, MPI_Datatype type, std::str
     return status;
 }
 
-// One collective call: `pass_on` gives it to the vendor, `judge` says what is to be done with it here.
-//   judge(communicator, decision) -> why the call is passed on, or nullptr with the decision set
-template <Collective collective, typename Count, typename PassOn, typename Judge, typename Run>
-inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, Judge&& judge, Run&& run) {
+// Errors that come of what one rank was given, and that the other ranks' calls may not have had.
+bool is_error_of_arguments(int status) {
+    int error_class = MPI_SUCCESS;
+    if (status != MPI_SUCCESS) mpi.Error_class(status, &error_class);
+    for (const int known :
+         {MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_ROOT, MPI_ERR_OP, MPI_ERR_BUFFER, MPI_ERR_ARG})
+        if (error_class == known) return true;
+    return false;
+}
+
+// One collective call: `pass_on` gives it to the vendor, `is_valid(communicator)` says whether its arguments are ones that
+// the vendor would take, and `run` runs it here. A call with wrong arguments is no collective call: one rank may make it
+// alone and go on, so it is not counted.
+template <Collective collective, typename Count, typename PassOn, typename IsValid, typename Run>
+inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, IsValid&& is_valid, Run&& run) {
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
     if (communicator == nullptr) [[unlikely]] {
         const int status = noted(name, count, type, "vendor", reason::first_calls, pass_on);
-        if (comm != MPI_COMM_NULL) Communicator::attach(comm, status);
+        if (comm != MPI_COMM_NULL && !is_error_of_arguments(status)) Communicator::attach(comm);
         return status;
     }
     const Decision* decision = nullptr;
-    const char* why = communicator->count_call(collective);
-    if (why == nullptr) why = judge(*communicator, decision);
+    const char* why = communicator->why_vendor(collective);
+    if (why == nullptr && (count < 0 || type == MPI_DATATYPE_NULL || !is_valid(*communicator))) why = reason::arguments;
+    if (why == nullptr) why = communicator->count_call(collective);
+    if (why == nullptr) {
+        const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
+        decision = &decide(communicator->own().decisions[static_cast<std::size_t>(collective)], bytes);
+        if (bytes == 0)
+            why = reason::no_bytes;
+        else if (decision->algorithm == nullptr)
+            why = decision->why.c_str();
+    }
     if (why != nullptr) return noted(name, count, type, "vendor", why, pass_on);
     return noted(name, count, type, decision->what, decision->why, [&] { return run(*communicator, *decision); });
-}
-
-const char* decide_by_bytes(Communicator& communicator, Collective collective, std::uint64_t bytes,
-                            const Decision*& decision) {
-    if (bytes == 0) return reason::no_bytes;
-    decision = &decide(communicator.own().decisions[static_cast<std::size_t>(collective)], bytes);
-    return decision->algorithm == nullptr ? decision->why.c_str() : nullptr;
 }
 
 template <typename Count>
@@ -60,14 +73,10 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
                  int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm)) {
     return dispatch<Collective::bcast>(
         comm, count, type, [&] { return next(buffer, count, type, root, comm); },
-        [&](Communicator& communicator, const Decision*& decision) -> const char* {
-            if (count < 0 || type == MPI_DATATYPE_NULL || root < 0 || root >= communicator.size() ||
-                buffer == MPI_IN_PLACE)
-                return reason::arguments;
-            const char* why = decide_by_bytes(communicator, Collective::bcast,
-                                              static_cast<std::uint64_t>(count) * type_size(type), decision);
-            if (why == nullptr && buffer == nullptr && is_predefined_type(type)) why = reason::arguments;
-            return why;
+        [&](Communicator& communicator) {
+            if (root < 0 || root >= communicator.size() || buffer == MPI_IN_PLACE) return false;
+            if (!communicator.is_valid_type(type)) return false;
+            return buffer != nullptr || count == 0 || !is_predefined_type(type);
         },
         [&](Communicator& communicator, const Decision& decision) {
             return run_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
@@ -97,19 +106,14 @@ int prove_operation(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type, Ask&& ask)
     return status;
 }
 
-const char* judge_reduction(Communicator& communicator, Collective collective, const Reduction& reduction,
-                            const Decision*& decision) {
-    if (reduction.type == MPI_DATATYPE_NULL || reduction.op == MPI_OP_NULL) return reason::arguments;
-    if (reduction.root < 0 || reduction.root >= communicator.size()) return reason::arguments;
+bool is_valid_reduction(Communicator& communicator, Collective collective, const Reduction& reduction) {
+    if (reduction.op == MPI_OP_NULL || reduction.root < 0 || reduction.root >= communicator.size()) return false;
+    if (!communicator.is_valid_type(reduction.type)) return false;
     const bool is_root = collective == Collective::allreduce || communicator.rank() == reduction.root;
-    if (!has_valid_buffers(reduction, is_root, is_root)) return reason::arguments;
-    const char* why = decide_by_bytes(communicator, collective, reduction.count * type_size(reduction.type), decision);
-    if (why != nullptr) return why;
+    if (reduction.count != 0 && !has_valid_buffers(reduction, is_root, is_root)) return false;
     MPI_Aint lower_bound = 0;
     MPI_Aint extent = 0;
-    if (mpi.Type_get_extent(reduction.type, &lower_bound, &extent) != MPI_SUCCESS || extent <= 0)
-        return reason::arguments;
-    return nullptr;
+    return mpi.Type_get_extent(reduction.type, &lower_bound, &extent) == MPI_SUCCESS && extent > 0;
 }
 
 // `call` gives the call to the vendor, with a count of its own.
@@ -117,9 +121,7 @@ template <Collective collective, typename Count, typename Call>
 inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Call&& call) {
     return dispatch<collective>(
         comm, count, reduction.type, [&] { return call(count); },
-        [&](Communicator& communicator, const Decision*& decision) -> const char* {
-            return count < 0 ? reason::arguments : judge_reduction(communicator, collective, reduction, decision);
-        },
+        [&](Communicator& communicator) { return is_valid_reduction(communicator, collective, reduction); },
         [&](Communicator& communicator, const Decision& decision) {
             const int status =
                 prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
@@ -134,44 +136,47 @@ inline int ibcast(Count count, MPI_Datatype type, auto&& pass_on) {
 
 }  // namespace
 
-int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) noexcept {
     return bcast(buffer, count, type, root, comm, mpi.Bcast);
 }
 
-int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
+int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) noexcept {
     return bcast(buffer, count, type, root, comm, mpi.Bcast_c);
 }
 
-int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
+int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
+                MPI_Comm comm) noexcept {
     return reduce_any<Collective::reduce>(
         count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm,
         [&](int elements) { return mpi.Reduce(send, receive, elements, type, op, root, comm); });
 }
 
 int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                  MPI_Comm comm) {
+                  MPI_Comm comm) noexcept {
     return reduce_any<Collective::reduce>(
         count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm,
         [&](MPI_Count elements) { return mpi.Reduce_c(send, receive, elements, type, op, root, comm); });
 }
 
-int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept {
     return reduce_any<Collective::allreduce>(
         count, {send, receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
         [&](int elements) { return mpi.Allreduce(send, receive, elements, type, op, comm); });
 }
 
-int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                     MPI_Comm comm) noexcept {
     return reduce_any<Collective::allreduce>(
         count, {send, receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
         [&](MPI_Count elements) { return mpi.Allreduce_c(send, receive, elements, type, op, comm); });
 }
 
-int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
+int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) noexcept {
     return ibcast(count, type, [&] { return mpi.Ibcast(buffer, count, type, root, comm, request); });
 }
 
-int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
+int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm,
+                  MPI_Request* request) noexcept {
     return ibcast(count, type, [&] { return mpi.Ibcast_c(buffer, count, type, root, comm, request); });
 }
 

@@ -2,17 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <new>
+#include <numeric>
 #include <unordered_map>
 
+#include "intercept/datatype.hpp"
 #include "intercept/log.hpp"
 
 namespace hcoll {
 
 std::array<std::atomic<Communicator*>, Communicator::recent_count> Communicator::recent_;
+thread_local Communicator::Freeing* Communicator::freeing_ = nullptr;
 
 namespace {
 
@@ -115,12 +119,12 @@ Communicator* Communicator::find_slowly(MPI_Comm handle) {
     return found->second;
 }
 
-void Communicator::attach(MPI_Comm handle, int status) {
+void Communicator::attach(MPI_Comm handle) {
     if (Process::get().finished()) return;
-    // An error of another kind leaves a valid communicator, on which the other ranks count this call too.
-    int error_class = MPI_SUCCESS;
-    if (status != MPI_SUCCESS) mpi.Error_class(status, &error_class);
-    if (error_class == MPI_ERR_COMM) return;
+    const std::uintptr_t key = key_of(handle);
+    // A call from a delete function of the application: the vendor would never delete an attribute that is set now.
+    for (const Freeing* freeing = freeing_; freeing != nullptr; freeing = freeing->outer_)
+        if (freeing->key_ == key) return;
 
     Registry& known = registry();
     Communicator* state = nullptr;
@@ -132,7 +136,7 @@ void Communicator::attach(MPI_Comm handle, int status) {
             state = known.unused.back();
             known.unused.pop_back();
         }
-        known.by_key[key_of(handle)] = state;
+        known.by_key[key] = state;
     }
     int is_inter = 0;
     mpi.Comm_test_inter(handle, &is_inter);
@@ -141,29 +145,53 @@ void Communicator::attach(MPI_Comm handle, int status) {
     state->handle_ = handle;
     state->calls_ = 1;
     state->mode_ = Mode::counting;
+    state->is_within_world_ = is_inter == 0 && is_within_world(handle);
     if (is_inter != 0)
         state->give_to_vendor(reason::inter_communicator);
     else if (state->size_ == 1)
         state->give_to_vendor(reason::one_rank);
-    state->key_.store(key_of(handle), std::memory_order_relaxed);
+    else if (state->is_within_world_ && !Process::get().agreed()->settings.enable)
+        state->give_to_vendor(reason::disabled);
+    state->key_.store(key, std::memory_order_relaxed);
     if (is_inter == 0) Process::get().note_communicator(state->rank_, state->size_);
-    if (const int hooked = attach_deletion_hook(handle, on_delete, state); hooked != MPI_SUCCESS) {
-        log_line(
-            LogLevel::warn,
-            fmt::format("a communicator cannot be watched (MPI error {}); its calls stay with the vendor", hooked));
-        state->retire();
+    state->is_watched_ = attach_deletion_hook(handle, on_delete, state) == MPI_SUCCESS;
+}
+
+// A function of the group alone, so that all ranks of a communicator come to the same result.
+bool Communicator::is_within_world(MPI_Comm handle) {
+    if (!Process::get().has_world()) return false;
+    MPI_Group world = MPI_GROUP_NULL;
+    MPI_Group group = MPI_GROUP_NULL;
+    int size = 0;
+    if (mpi.Comm_size(handle, &size) != MPI_SUCCESS || mpi.Comm_group(handle, &group) != MPI_SUCCESS) return false;
+    bool within = mpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
+    if (within) {
+        std::vector<int> ranks(static_cast<std::size_t>(size));
+        std::vector<int> world_ranks(ranks.size(), MPI_UNDEFINED);
+        std::iota(ranks.begin(), ranks.end(), 0);
+        within = mpi.Group_translate_ranks(group, size, ranks.data(), world, world_ranks.data()) == MPI_SUCCESS &&
+                 std::find(world_ranks.begin(), world_ranks.end(), MPI_UNDEFINED) == world_ranks.end();
+        mpi.Group_free(&world);
     }
+    mpi.Group_free(&group);
+    return within;
 }
 
 const char* Communicator::count_early_call(Collective collective) {
-    if (mode_ == Mode::vendor) return why_vendor_;
-    if (!Process::get().own_mode()) return reason::pcontrol;
-    if (calls_ < Process::get().agreed()->settings.setup_calls) {
+    const Settings& settings = is_within_world_ ? Process::get().agreed()->settings : Settings{};
+    if (calls_ < settings.setup_calls) {
         ++calls_;
         return reason::first_calls;
     }
     set_up();
-    return count_call(collective);
+    return why_vendor(collective);
+}
+
+bool Communicator::is_valid_type(MPI_Datatype type) {
+    if (type == known_type_ || own_ == nullptr) return true;
+    if (check_type(type, own_->duplicate) != MPI_SUCCESS) return false;
+    if (is_predefined_type(type)) known_type_ = type;
+    return true;
 }
 
 void Communicator::give_to_vendor(const char* why) {
@@ -182,8 +210,8 @@ void Communicator::set_up() {
         const std::lock_guard lock(registry().mutex);
         has_room = registry().duplicates < agreed->settings.communicators;
     }
-    enum { hash, inverse_hash, no_room, fields };
-    std::array<std::uint64_t, fields> mine = {agreed->hash, ~agreed->hash, has_room ? 0U : 1U};
+    enum { hash, inverse_hash, no_room, not_watched, fields };
+    std::array<std::uint64_t, fields> mine = {agreed->hash, ~agreed->hash, has_room ? 0U : 1U, is_watched_ ? 0U : 1U};
     std::array<std::uint64_t, fields> all{};
     if (mpi.Allreduce(mine.data(), all.data(), fields, MPI_UINT64_T, MPI_MAX, handle_) != MPI_SUCCESS)
         return give_to_vendor(reason::no_context);
@@ -200,6 +228,7 @@ void Communicator::set_up() {
         all_vendor = all_vendor && leaves_all_to_vendor(decisions[i]);
     }
     if (all_vendor) return give_to_vendor(reason::settings);
+    if (all[not_watched] != 0) return give_to_vendor(reason::not_watched);
     if (all[no_room] != 0) return give_to_vendor(reason::limit);
     make_duplicate(*agreed, std::move(decisions));
 }
@@ -239,8 +268,6 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<Decis
 
 void Communicator::free_duplicate() {
     if (own_ == nullptr) return;
-    mode_ = Mode::vendor;
-    why_vendor_ = reason::first_calls;
     // The duplicate's ranks are those of the application's communicator, and all of them are freeing that one.
     if (const int status = mpi.Comm_free(&own_->duplicate); status != MPI_SUCCESS)
         log_line(LogLevel::warn, fmt::format("a duplicate cannot be freed (MPI error {})", status));
@@ -258,6 +285,7 @@ void Communicator::retire() {
     Communicator* expected = this;
     recent_[recent_index(key)].compare_exchange_strong(expected, nullptr);
     vendor_only_ = {};
+    known_type_ = MPI_DATATYPE_NULL;
     handle_ = MPI_COMM_NULL;
     known.unused.push_back(this);
 }
@@ -269,9 +297,16 @@ int Communicator::on_delete(MPI_Comm, int, void* value, void*) {
     return MPI_SUCCESS;
 }
 
-void Communicator::release(MPI_Comm handle) {
-    if (Communicator* state = find(handle)) state->free_duplicate();
+Communicator::Freeing::Freeing(MPI_Comm handle) : key_(key_of(handle)), outer_(freeing_) {
+    freeing_ = this;
+    Communicator* state = find(handle);
+    if (state == nullptr) return;
+    state->free_duplicate();
+    state->give_to_vendor(reason::freed);
+    if (!state->is_watched_) state->retire();
 }
+
+Communicator::Freeing::~Freeing() { freeing_ = outer_; }
 
 void Communicator::release_all() {
     std::vector<Communicator*> left;
@@ -281,7 +316,10 @@ void Communicator::release_all() {
         for (Communicator& state : known.states)
             if (state.own_ != nullptr) left.push_back(&state);
     }
-    for (Communicator* state : left) state->free_duplicate();
+    for (Communicator* state : left) {
+        state->free_duplicate();
+        state->give_to_vendor(reason::freed);
+    }
 }
 
 }  // namespace hcoll

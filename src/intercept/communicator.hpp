@@ -2,6 +2,9 @@
 //
 //   unknown --first call, answered by the vendor--> counting --LIBHCOLL_SETUP_CALLS--> own, or vendor for good
 //
+// A communicator with processes that were not started together (spawned, connected, of sessions alone) counts to the
+// default of LIBHCOLL_SETUP_CALLS instead: until its ranks have compared their settings, none may depend on its own.
+//
 // The first call on a communicator is always the vendor's: if the handle is not valid, the application gets the vendor's
 // own error. Calls are counted alike on all ranks; the call that reaches the limit sets the communicator up, inside a
 // blocking collective that every rank is in: settings are compared, the library's own duplicate is made, or all ranks
@@ -38,6 +41,8 @@ inline constexpr const char* arguments = "arguments for the vendor to judge";
 inline constexpr const char* no_bytes = "no bytes";
 inline constexpr const char* non_blocking = "non-blocking";
 inline constexpr const char* disabled = "LIBHCOLL_ENABLE=0";
+inline constexpr const char* freed = "being freed";
+inline constexpr const char* not_watched = "the MPI library does not tell when it is freed";
 }  // namespace reason
 
 // Has `on_delete` called when `communicator` is freed. The attribute is not copied by MPI_Comm_dup.
@@ -89,22 +94,38 @@ public:
             return candidate;
         return find_slowly(handle);
     }
-    // After a first collective call on it, that the vendor answered with `status`.
-    static void attach(MPI_Comm handle, int status);
-    // Before the application's communicator is freed; every rank is in the same call.
-    static void release(MPI_Comm handle);
+    // After a first collective call on it, which the vendor took for a call on a valid communicator.
+    static void attach(MPI_Comm handle);
+    // Around the vendor's MPI_Comm_free or MPI_Comm_disconnect of the application's communicator, every rank being in the
+    // same call: begins by freeing the duplicate. Delete functions of the application may still call collectives on it.
+    class Freeing {
+    public:
+        explicit Freeing(MPI_Comm handle);
+        ~Freeing();
+        Freeing(const Freeing&) = delete;
+        Freeing& operator=(const Freeing&) = delete;
+
+    private:
+        friend class Communicator;
+        std::uintptr_t key_;
+        Freeing* outer_;
+    };
     // At finalize: all that are left.
     static void release_all();
 
-    // Counts a blocking collective call, sets up when it is time, and says why this call is to be passed on; nullptr
-    // where own algorithms may run.
-    const char* count_call(Collective collective) {
-        if (mode_ == Mode::own) [[likely]] {
-            if (!Process::get().own_mode()) return reason::pcontrol;
-            return vendor_only_[static_cast<std::size_t>(collective)];
-        }
-        return count_early_call(collective);
+    // Why no call of this collective runs here now; nullptr where it may.
+    const char* why_vendor(Collective collective) const {
+        if (mode_ == Mode::vendor) return why_vendor_;
+        if (!Process::get().own_mode()) return reason::pcontrol;
+        return vendor_only_[static_cast<std::size_t>(collective)];
     }
+    // Counts a valid blocking collective call that why_vendor lets pass, and sets up when it is time. Why the call is
+    // to be passed on; nullptr where own algorithms may run.
+    const char* count_call(Collective collective) {
+        return mode_ == Mode::own ? nullptr : count_early_call(collective);
+    }
+    // Is this a type that the vendor would take? Cheap for the predefined type that was used last.
+    bool is_valid_type(MPI_Datatype type);
 
     MPI_Comm handle() const { return handle_; }
     int rank() const { return rank_; }
@@ -127,6 +148,7 @@ private:
     static Communicator* find_slowly(MPI_Comm handle);
     static int on_delete(MPI_Comm handle, int keyval, void* value, void* extra);
 
+    static bool is_within_world(MPI_Comm handle);
     const char* count_early_call(Collective collective);
     void set_up();
     void give_to_vendor(const char* why);
@@ -143,9 +165,13 @@ private:
     int rank_ = 0;
     int size_ = 0;
     std::uint64_t calls_ = 0;
+    bool is_within_world_ = false;                 // all its ranks agreed on their settings in MPI_Init
+    bool is_watched_ = false;                      // the vendor will tell when it is freed
+    MPI_Datatype known_type_ = MPI_DATATYPE_NULL;  // a predefined type that was found valid
     std::unique_ptr<OwnAlgorithms> own_;
 
     static std::array<std::atomic<Communicator*>, recent_count> recent_;
+    static thread_local Freeing* freeing_;  // those that this thread is in, the innermost first
 };
 
 }  // namespace hcoll

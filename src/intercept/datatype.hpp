@@ -23,8 +23,12 @@ struct Extent {
 };
 int get_extent(MPI_Datatype type, Extent& extent);
 
+// Is this a type that messages can be made of: valid and committed? Asks the vendor on `communicator`, whose handler must
+// return errors, before any call is made that reports to another communicator's. Returns an MPI error code.
+int check_type(MPI_Datatype type, MPI_Comm communicator);
+
 // `count` elements at `elements` to `bytes`, which holds exactly those of their signature, and back. Returns an MPI error
-// code. An element of 2 GiB and more that is not contiguous cannot be packed by MPI-3 calls: MPI_ERR_COUNT.
+// code.
 int pack(const void* elements, std::uint64_t count, MPI_Datatype type, std::byte* bytes, MPI_Comm communicator);
 int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Datatype type, MPI_Comm communicator);
 

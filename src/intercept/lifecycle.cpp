@@ -5,30 +5,32 @@
 
 namespace hcoll {
 
-int wrap_Init(int* argc, char*** argv) {
+int wrap_Init(int* argc, char*** argv) noexcept {
     const int status = mpi.Init(argc, argv);
     if (status == MPI_SUCCESS) Process::get().start_world();
     return status;
 }
 
 // The level that the application asks for is the one that the vendor is asked for.
-int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) {
+int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) noexcept {
     const int status = mpi.Init_thread(argc, argv, required, provided);
     if (status == MPI_SUCCESS) Process::get().start_world();
     return status;
 }
 
-int wrap_Comm_free(MPI_Comm* comm) {
-    if (comm != nullptr) Communicator::release(*comm);
+int wrap_Comm_free(MPI_Comm* comm) noexcept {
+    if (comm == nullptr) return mpi.Comm_free(comm);
+    const Communicator::Freeing freeing(*comm);
     return mpi.Comm_free(comm);
 }
 
-int wrap_Comm_disconnect(MPI_Comm* comm) {
-    if (comm != nullptr) Communicator::release(*comm);
+int wrap_Comm_disconnect(MPI_Comm* comm) noexcept {
+    if (comm == nullptr) return mpi.Comm_disconnect(comm);
+    const Communicator::Freeing freeing(*comm);
     return mpi.Comm_disconnect(comm);
 }
 
-int wrap_Pcontrol(int level) {
+int wrap_Pcontrol(int level) noexcept {
     Process::get().set_own_mode(level == HCOLL_PCONTROL_OWN);
     return MPI_SUCCESS;
 }

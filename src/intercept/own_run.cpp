@@ -1,8 +1,6 @@
 #include "intercept/own_run.hpp"
 
-#include <algorithm>
 #include <cstring>
-#include <limits>
 #include <new>
 
 #include "intercept/datatype.hpp"
@@ -122,8 +120,7 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
                           .in_place = in_place,
                           .ordered = commutes == 0,
                           .root = reduction.root,
-                          .unit_bytes = static_cast<std::uint32_t>(
-                              std::min<std::uint64_t>(size, std::numeric_limits<std::uint32_t>::max())),
+                          .unit_bytes = size,
                           .units = reduction.count};
         const auto plan = own.plans.get(key, [&] {
             return decision.algorithm->build({.ranks = communicator.size(),

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <cstdio>
+#include <filesystem>
 
 #include "intercept/communicator.hpp"
 #include "intercept/log.hpp"
@@ -48,12 +51,15 @@ void Process::open(const hcoll_vendor& library) { instance_ = new Process(librar
 Process::Process(const hcoll_vendor& library)
     : library_line_(split(library.version_text, '\n').front().substr(0, 100)),
       stand_aside_(library.stand_aside),
+      process_id_(getpid()),
       local_(parse_settings(hcoll_environment(), warnings_)),
       agreed_(make_agreed(local_)) {
     for (char& letter : library_line_)
         if (letter == '\t') letter = ' ';
     set_log_level(local_.log);
     if (local_.report != "0") report_ = std::make_unique<Report>();
+    // Where the job was started, not where the application goes from there.
+    if (local_.report.ends_with(".json")) local_.report = std::filesystem::absolute(local_.report);
 }
 
 void Process::start_world() {
@@ -64,12 +70,12 @@ void Process::start_world() {
     note_communicator(rank, size);
     set_finalize_hook();
     if (size > 1 && broadcast_settings(MPI_COMM_WORLD, rank, agreed_) != MPI_SUCCESS) return;
+    has_world_ = true;
     if (rank == 0) print_warnings();
     warnings_.clear();
     if (rank == 0 && log_enabled(LogLevel::info))
         log_line(LogLevel::info, fmt::format("{} ranks, {}, {}", size, library_line_,
                                              agreed_->settings.enable ? "on" : "off (LIBHCOLL_ENABLE=0)"));
-    if (!agreed_->settings.enable && stand_aside_ != nullptr) stand_aside_();
 }
 
 int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const {
@@ -120,7 +126,8 @@ void Process::finish() {
 }
 
 void Process::finish_at_exit() {
-    if (!finished_.exchange(true)) write_report();
+    // A child that the application forked has nothing to report.
+    if (process_id_ == getpid() && !finished_.exchange(true)) write_report();
 }
 
 void Process::write_report() {

@@ -1,6 +1,8 @@
 // What belongs to the process: settings as agreed, the mode, the report, start and end.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -39,6 +41,9 @@ public:
     }
     const std::shared_ptr<const AgreedSettings>& agreed() const { return agreed_; }
 
+    // Did this process agree on its settings with all of MPI_COMM_WORLD?
+    bool has_world() const { return has_world_.load(std::memory_order_relaxed); }
+
     // MPI_Pcontrol's switch: may own algorithms run?
     bool own_mode() const { return own_mode_.load(std::memory_order_relaxed); }
     void set_own_mode(bool own) { own_mode_.store(own, std::memory_order_relaxed); }
@@ -69,10 +74,12 @@ private:
     static Process* instance_;
     std::string library_line_;
     void (*stand_aside_)();
+    pid_t process_id_;
     std::vector<std::string> warnings_;  // about the settings of this process; not yet printed
     Settings local_;
     std::shared_ptr<const AgreedSettings> agreed_;
     std::unique_ptr<Report> report_;
+    std::atomic<bool> has_world_{false};
     std::atomic<bool> own_mode_{true};
     std::atomic<bool> finished_{false};
     std::atomic<bool> has_finalize_hook_{false};

@@ -26,7 +26,6 @@ struct function {
 };
 
 static struct hcoll_vendor vendor;
-static void* vendor_base; /* where the object is loaded that has the vendor's PMPI_ functions */
 
 /* The rank, where a launcher says it in the environment: used only to decide who prints. */
 static int may_print(void) {
@@ -114,7 +113,6 @@ static int find_vendor(const void* return_address) {
     if (handle == NULL) return 0;
     int length = 0;
     if (((int (*)(char*, int*))probe)(text, &length) != 0) return 0;
-    vendor_base = (void*)map->l_addr;
     vendor.handle = handle;
     snprintf(path, sizeof path, "%s", map->l_name);
     vendor.path = path;
@@ -201,11 +199,13 @@ static const struct hcoll_backend* load_backend(void) {
 static void* tool_function(const char* mpi_name) {
     void* next = dlsym(RTLD_NEXT, mpi_name);
     const struct link_map* map = next != NULL ? map_of(next) : NULL;
-    if (map == NULL || (void*)map->l_addr == vendor_base) return NULL;
-    /* Some vendors keep MPI_ and PMPI_ functions in two libraries. */
+    if (map == NULL || next == dlsym(vendor.handle, mpi_name)) return NULL;
+    /* Some vendors keep MPI_ and PMPI_ functions in two libraries. Tools have longer names (libmpiP.so). */
+    static const char* const vendor_names[] = {"libmpi.so", "libmpich.so", "libpmpi.so"};
     const char* base = strrchr(map->l_name, '/');
     base = base != NULL ? base + 1 : map->l_name;
-    if (strncmp(base, "libmpi", 6) == 0 || strncmp(base, "libpmpi", 7) == 0) return NULL;
+    for (size_t i = 0; i < sizeof vendor_names / sizeof *vendor_names; ++i)
+        if (strncmp(base, vendor_names[i], strlen(vendor_names[i])) == 0) return NULL;
     return next;
 }
 

@@ -6,20 +6,23 @@
 
 namespace hcoll {
 
-int wrap_Init(int* argc, char*** argv);
-int wrap_Init_thread(int* argc, char*** argv, int required, int* provided);
-int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
-int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm);
-int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
+int wrap_Init(int* argc, char*** argv) noexcept;
+int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) noexcept;
+int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) noexcept;
+int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) noexcept;
+int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
+                MPI_Comm comm) noexcept;
 int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                  MPI_Comm comm);
-int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request);
-int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request);
-int wrap_Comm_free(MPI_Comm* comm);
-int wrap_Comm_disconnect(MPI_Comm* comm);
-int wrap_Pcontrol(int level);
+                  MPI_Comm comm) noexcept;
+int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept;
+int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                     MPI_Comm comm) noexcept;
+int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) noexcept;
+int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm,
+                  MPI_Request* request) noexcept;
+int wrap_Comm_free(MPI_Comm* comm) noexcept;
+int wrap_Comm_disconnect(MPI_Comm* comm) noexcept;
+int wrap_Pcontrol(int level) noexcept;
 
 // For hcoll-info; see backend.h.
 int describe_job(char** json_text);

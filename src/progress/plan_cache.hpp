@@ -14,7 +14,7 @@ struct PlanKey {
     bool in_place = false;
     bool ordered = false;
     std::int32_t root = 0;
-    std::uint32_t unit_bytes = 1;
+    std::uint64_t unit_bytes = 1;
     std::uint64_t units = 0;
 
     friend bool operator==(const PlanKey&, const PlanKey&) = default;
@@ -24,7 +24,7 @@ struct PlanKeyHash {
     std::size_t operator()(const PlanKey& key) const {
         std::uint64_t hash = key.units;
         for (const std::uint64_t part :
-             {std::uint64_t{key.unit_bytes}, static_cast<std::uint64_t>(key.root),
+             {key.unit_bytes, static_cast<std::uint64_t>(key.root),
               static_cast<std::uint64_t>(key.collective) * 4 + (key.in_place ? 2U : 0U) + (key.ordered ? 1U : 0U)})
             hash = (hash ^ part) * 0x9E3779B97F4A7C15ULL;
         return static_cast<std::size_t>(hash ^ (hash >> 32));

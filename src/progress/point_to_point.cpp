@@ -81,7 +81,10 @@ Status PointToPoint::progress_one(std::vector<Token>& completed) {
 }
 
 void PointToPoint::wait_a_little() {
-    if (++idle_polls_ < polls_before_yield) return;
+    if (idle_polls_ < polls_before_yield) {
+        ++idle_polls_;
+        return;
+    }
     sched_yield();
 }
 

@@ -48,6 +48,8 @@ std::string load_vendor(void* handle) {
     load(handle, "PMPI_Reduce_c", mpi.Reduce_c);
     load(handle, "PMPI_Allreduce_c", mpi.Allreduce_c);
     load(handle, "PMPI_Ibcast_c", mpi.Ibcast_c);
+    load(handle, "PMPI_Type_get_envelope_c", mpi.Type_get_envelope_c);
+    load(handle, "PMPI_Type_get_contents_c", mpi.Type_get_contents_c);
 #if defined(HCOLL_FLAVOUR_OPENMPI)
     if (missing.empty()) missing = load_objects(handle);
 #endif

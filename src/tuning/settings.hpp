@@ -41,7 +41,7 @@ struct Settings {
     std::string report = "0";
     std::array<AlgorithmChoice, collective_count> choices;
     std::uint64_t setup_calls = 5;
-    std::uint64_t communicators = 256;
+    std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;
 
     const AlgorithmChoice& choice(Collective collective) const { return choices[static_cast<std::size_t>(collective)]; }
