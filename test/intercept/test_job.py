@@ -64,6 +64,15 @@ class Settings(unittest.TestCase):
             self.assertEqual(result.returncode, 0, (rank, assignment, result.stdout, result.stderr))
             self.assertEqual(lines_of_library(result), [], (rank, assignment))
 
+    @unittest.skipIf(FLAVOUR == "openmpi", "Open MPI 4 has no sessions, in which ranks have no common start")
+    def test_ranks_without_a_common_start_agree_on_each_communicator(self):
+        sessions = os.path.join(BUILD, "test", "bin", f"sessions.{FLAVOUR}")
+        for assignment in ("LIBHCOLL_SETUP_CALLS=9", "LIBHCOLL_ENABLE=0", "LIBHCOLL_BCAST=chain:segment=64",
+                           "LIBHCOLL_COMMUNICATORS=0", "LIBHCOLL_ALLREDUCE=nonsense"):
+            for rank in (0, 1):
+                result = job(2, on_rank(rank, assignment, [sessions]), **OWN)
+                self.assertEqual(result.returncode, 0, (rank, assignment, result.stdout, result.stderr))
+
     def test_logging_can_be_switched_off_and_up(self):
         self.assertEqual(lines_of_library(job(2, SWEEP, LIBHCOLL_BCAST="chian", LIBHCOLL_LOG="off")), [])
         self.assertTrue(any("is set up after" in line for line in

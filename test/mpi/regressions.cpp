@@ -1,0 +1,179 @@
+// Defects that were found once, each by a case that hung, aborted or gave wrong results before it was mended. Every case
+// runs on a communicator that the library has taken over.
+//
+//   --case NAME   one of the cases in the table at the end
+#include "../support/program.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string>
+
+using namespace hcoll::test;
+
+namespace {
+
+int rank_in(MPI_Comm comm) {
+    int rank = 0;
+    check(MPI_Comm_rank(comm, &rank));
+    return rank;
+}
+
+int size_of(MPI_Comm comm) {
+    int size = 0;
+    check(MPI_Comm_size(comm, &size));
+    return size;
+}
+
+// Broadcasts and sums with a check of each: what follows a call that put ranks out of step goes wrong here.
+void use_in_step(MPI_Comm comm, int calls) {
+    for (int i = 0; i < calls; ++i) {
+        int value = rank_in(comm) == 0 ? 1000 + i : -1;
+        check(MPI_Bcast(&value, 1, MPI_INT, 0, comm));
+        require(value == 1000 + i, "a broadcast after the case is wrong");
+        int sum = 0;
+        check(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm));
+        require(sum == size_of(comm) * value, "a sum after the case is wrong");
+    }
+}
+
+int collective_on_what_is_freed(MPI_Comm comm, int /*keyval*/, void* /*value*/, void* /*extra*/) {
+    use_in_step(comm, 3);
+    return MPI_SUCCESS;
+}
+
+// A delete function of the application calls collectives on the communicator that is being freed; the next communicator
+// gets the same handle with other ranks.
+void delete_function_calls_collectives() {
+    int keyval = MPI_KEYVAL_INVALID;
+    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, collective_on_what_is_freed, &keyval, nullptr));
+    for (int round = 0; round < 20; ++round) {
+        const int rank = rank_in(MPI_COMM_WORLD);
+        MPI_Comm comm = MPI_COMM_NULL;
+        check(MPI_Comm_split(MPI_COMM_WORLD, 0, round % 2 == 0 ? rank : -rank, &comm));
+        check(MPI_Comm_set_attr(comm, keyval, nullptr));
+        use_in_step(comm, 8);
+        check(MPI_Comm_free(&comm));
+    }
+    check(MPI_Comm_free_keyval(&keyval));
+}
+
+// One rank alone makes calls that the MPI library rejects, on a communicator that is being counted.
+void one_rank_makes_wrong_calls() {
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    for (int round = 0; round < 12; ++round) {
+        int value = 0;
+        if (rank_in(comm) == 0) {
+            require(MPI_Bcast(&value, -1, MPI_INT, 0, comm) != MPI_SUCCESS, "a negative count is no error");
+            require(MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, comm) != MPI_SUCCESS, "no type is no error");
+        }
+        use_in_step(comm, 1);
+    }
+    check(MPI_Comm_free(&comm));
+}
+
+void broadcast_of_type(MPI_Datatype type, int ints) {
+    std::vector<int> values(static_cast<std::size_t>(ints), rank_in(MPI_COMM_WORLD) == 0 ? 7 : 0);
+    check(MPI_Bcast(values.data(), 1, type, 0, MPI_COMM_WORLD));
+    require(values.front() == 7 && values.back() == 7, "the ends of a broadcast message are wrong");
+}
+
+void types_of_large_counts() {
+#if MPI_VERSION >= 4
+    MPI_Datatype contiguous = MPI_DATATYPE_NULL;
+    MPI_Datatype vector = MPI_DATATYPE_NULL;
+    MPI_Datatype nested = MPI_DATATYPE_NULL;
+    check(MPI_Type_contiguous_c(99, MPI_INT, &contiguous));
+    check(MPI_Type_vector_c(50, 1, 2, MPI_INT, &vector));
+    check(MPI_Type_dup(contiguous, &nested));
+    for (MPI_Datatype* type : {&contiguous, &vector, &nested}) {
+        check(MPI_Type_commit(type));
+        broadcast_of_type(*type, 99);
+        check(MPI_Type_free(type));
+    }
+#else
+    skip("this MPI library has no large counts");
+#endif
+}
+
+// What a contiguous run of such a type is made of is predefined, and not to be freed.
+void types_of_fortran_kinds() {
+    for (int round = 0; round < 50; ++round) {
+        MPI_Datatype kind = MPI_DATATYPE_NULL;
+        MPI_Datatype run = MPI_DATATYPE_NULL;
+        check(MPI_Type_create_f90_integer(9, &kind));
+        check(MPI_Type_contiguous(5, kind, &run));
+        check(MPI_Type_commit(&run));
+        broadcast_of_type(run, 5);
+        check(MPI_Type_free(&run));
+    }
+}
+
+// Every rank gets the MPI library's error; before, only the root did, and the others waited.
+void uncommitted_type() {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    check(MPI_Type_vector(50, 1, 2, MPI_INT, &type));
+    std::vector<int> values(100);
+    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    int error_class = MPI_SUCCESS;
+    MPI_Error_class(MPI_Bcast(values.data(), 1, type, 0, MPI_COMM_WORLD), &error_class);
+    require(error_class == MPI_ERR_TYPE, "an uncommitted type is not told");
+    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    check(MPI_Type_free(&type));
+}
+
+// A child that the application forked, and that ends by exit, must not report as if it were the process itself.
+void forked_child_exits() {
+    const pid_t child = fork();
+    if (child == 0) std::exit(0);
+    int status = 0;
+    require(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the forked child did not end well");
+}
+
+// MPICH 4.0.2's own MPI_Reduce fails here; own algorithms do not.
+void reduce_in_place_at_another_root() {
+    const int root = size_of(MPI_COMM_WORLD) - 1;
+    const int rank = rank_in(MPI_COMM_WORLD);
+    for (const int count : {1, 1000, 100'000}) {
+        std::vector<double> values(static_cast<std::size_t>(count), rank + 1);
+        if (rank == root)
+            check(MPI_Reduce(MPI_IN_PLACE, values.data(), count, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD));
+        else
+            check(MPI_Reduce(values.data(), nullptr, count, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD));
+        const double expected = rank == root ? size_of(MPI_COMM_WORLD) * (size_of(MPI_COMM_WORLD) + 1) / 2.0 : rank + 1;
+        require(std::count(values.begin(), values.end(), expected) == count, "a reduction in place is wrong");
+    }
+}
+
+struct Case {
+    const char* name;
+    void (*run)();
+};
+constexpr Case cases[] = {
+    {"delete_function", delete_function_calls_collectives},
+    {"wrong_calls", one_rank_makes_wrong_calls},
+    {"large_count_types", types_of_large_counts},
+    {"fortran_kinds", types_of_fortran_kinds},
+    {"uncommitted", uncommitted_type},
+    {"fork", forked_child_exits},
+    {"in_place_root", reduce_in_place_at_another_root},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Program program(argc, argv, "regressions");
+    const std::string name = program.options().text("--case", "");
+    program.options().reject_rest();
+    const Case* const chosen =
+        std::find_if(std::begin(cases), std::end(cases), [&](const Case& known) { return name == known.name; });
+    require(chosen != std::end(cases), "there is no case '" + name + "'");
+    use_in_step(MPI_COMM_WORLD, 4);
+    chosen->run();
+    use_in_step(MPI_COMM_WORLD, 10);
+    return program.finish(name);
+}
