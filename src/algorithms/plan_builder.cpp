@@ -94,7 +94,7 @@ Plan PlanBuilder::finish() {
     }
     // Where scratch is used, the window is what it costs: twice what can be in flight keeps the pipeline full. Where it
     // is not, a slow child should hold back nobody, and a wide window is only a few counters.
-    const std::uint32_t in_flight = std::max(plan_.sends, plan_.receives);
+    const std::uint64_t in_flight = std::max(plan_.sends, plan_.receives);
     std::uint64_t wanted = max_window;
     if (plan_.scratch_parts != 0) {
         const std::uint64_t segment_scratch = plan_.scratch_parts * plan_.segment_units * unit_bytes_;
