@@ -41,21 +41,22 @@ bool is_error_of_arguments(int status) {
 }
 
 // One collective call: `pass_on` gives it to the vendor, `is_valid(communicator)` says whether its arguments are ones that
-// the vendor would take, and `run` runs it here. A call with wrong arguments is no collective call: one rank may make it
-// alone and go on, so it is not counted.
+// the vendor would take, and `run` runs it here.
+//
+// While calls on the communicator are counted, it is the vendor who judges, and a call that it rejects for its arguments
+// does not count: one rank may make it alone and go on.
 template <Collective collective, typename Count, typename PassOn, typename IsValid, typename Run>
 inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, IsValid&& is_valid, Run&& run) {
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
-    if (communicator == nullptr) [[unlikely]] {
+    if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {
         const int status = noted(name, count, type, "vendor", reason::first_calls, pass_on);
-        if (comm != MPI_COMM_NULL && !is_error_of_arguments(status)) Communicator::attach(comm);
+        if (comm != MPI_COMM_NULL && !is_error_of_arguments(status)) Communicator::count_call(comm);
         return status;
     }
     const Decision* decision = nullptr;
     const char* why = communicator->why_vendor(collective);
     if (why == nullptr && (count < 0 || type == MPI_DATATYPE_NULL || !is_valid(*communicator))) why = reason::arguments;
-    if (why == nullptr) why = communicator->count_call(collective);
     if (why == nullptr) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
         decision = &decide(communicator->own().decisions[static_cast<std::size_t>(collective)], bytes);
@@ -76,7 +77,7 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
         [&](Communicator& communicator) {
             if (root < 0 || root >= communicator.size() || buffer == MPI_IN_PLACE) return false;
             if (!communicator.is_valid_type(type)) return false;
-            return buffer != nullptr || count == 0 || !is_predefined_type(type);
+            return buffer != nullptr || count == 0 || may_have_null_buffer(type);
         },
         [&](Communicator& communicator, const Decision& decision) {
             return run_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
@@ -91,7 +92,7 @@ bool has_valid_buffers(const Reduction& reduction, bool has_output, bool may_be_
         return false;
     const bool has_null =
         (!in_place && reduction.send_buffer == nullptr) || (has_output && reduction.receive_buffer == nullptr);
-    return !has_null || !is_predefined_type(reduction.type);  // MPI_BOTTOM, with absolute addresses in the type
+    return !has_null || may_have_null_buffer(reduction.type);
 }
 
 // Not every predefined operation takes every type, and which do is the vendor's business. The first time that a pair is
@@ -114,6 +115,12 @@ bool is_valid_reduction(Communicator& communicator, Collective collective, const
     MPI_Aint lower_bound = 0;
     MPI_Aint extent = 0;
     return mpi.Type_get_extent(reduction.type, &lower_bound, &extent) == MPI_SUCCESS && extent > 0;
+}
+
+// What is combined with what. Open MPI takes one buffer for both of Allreduce's, as if it had been told in place, and
+// programs that never met another MPI library rely on it, on some ranks or all.
+const void* allreduce_operand(const void* send, const void* receive) {
+    return Process::vendor_kind() == VendorKind::openmpi && send == receive ? MPI_IN_PLACE : send;
 }
 
 // `call` gives the call to the vendor, with a count of its own.
@@ -160,14 +167,14 @@ int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype
 
 int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept {
     return reduce_any<Collective::allreduce>(
-        count, {send, receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
+        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
         [&](int elements) { return mpi.Allreduce(send, receive, elements, type, op, comm); });
 }
 
 int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
                      MPI_Comm comm) noexcept {
     return reduce_any<Collective::allreduce>(
-        count, {send, receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
+        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
         [&](MPI_Count elements) { return mpi.Allreduce_c(send, receive, elements, type, op, comm); });
 }
 

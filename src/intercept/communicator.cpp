@@ -119,12 +119,22 @@ Communicator* Communicator::find_slowly(MPI_Comm handle) {
     return found->second;
 }
 
-void Communicator::attach(MPI_Comm handle) {
-    if (Process::get().finished()) return;
+void Communicator::count_call(MPI_Comm handle) {
+    Communicator* state = find(handle);
+    if (state == nullptr) state = attach(handle);
+    if (state == nullptr || state->mode_ != Mode::counting) return;
+    const std::uint64_t setup_calls =
+        state->is_within_world_ ? Process::get().agreed()->settings.setup_calls : Settings{}.setup_calls;
+    if (++state->calls_ >= setup_calls && Process::get().own_mode()) state->set_up();
+}
+
+// nullptr where no state can be had for it now.
+Communicator* Communicator::attach(MPI_Comm handle) {
+    if (Process::get().finished()) return nullptr;
     const std::uintptr_t key = key_of(handle);
     // A call from a delete function of the application: the vendor would never delete an attribute that is set now.
     for (const Freeing* freeing = freeing_; freeing != nullptr; freeing = freeing->outer_)
-        if (freeing->key_ == key) return;
+        if (freeing->key_ == key) return nullptr;
 
     Registry& known = registry();
     Communicator* state = nullptr;
@@ -143,7 +153,7 @@ void Communicator::attach(MPI_Comm handle) {
     mpi.Comm_rank(handle, &state->rank_);
     mpi.Comm_size(handle, &state->size_);
     state->handle_ = handle;
-    state->calls_ = 1;
+    state->calls_ = 0;
     state->mode_ = Mode::counting;
     state->is_within_world_ = is_inter == 0 && is_within_world(handle);
     if (is_inter != 0)
@@ -155,6 +165,7 @@ void Communicator::attach(MPI_Comm handle) {
     state->key_.store(key, std::memory_order_relaxed);
     if (is_inter == 0) Process::get().note_communicator(state->rank_, state->size_);
     state->is_watched_ = attach_deletion_hook(handle, on_delete, state) == MPI_SUCCESS;
+    return state;
 }
 
 // A function of the group alone, so that all ranks of a communicator come to the same result.
@@ -175,16 +186,6 @@ bool Communicator::is_within_world(MPI_Comm handle) {
     }
     mpi.Group_free(&group);
     return within;
-}
-
-const char* Communicator::count_early_call(Collective collective) {
-    const Settings& settings = is_within_world_ ? Process::get().agreed()->settings : Settings{};
-    if (calls_ < settings.setup_calls) {
-        ++calls_;
-        return reason::first_calls;
-    }
-    set_up();
-    return why_vendor(collective);
 }
 
 bool Communicator::is_valid_type(MPI_Datatype type) {

@@ -6,8 +6,8 @@
 // default of LIBHCOLL_SETUP_CALLS instead: until its ranks have compared their settings, none may depend on its own.
 //
 // The first call on a communicator is always the vendor's: if the handle is not valid, the application gets the vendor's
-// own error. Calls are counted alike on all ranks; the call that reaches the limit sets the communicator up, inside a
-// blocking collective that every rank is in: settings are compared, the library's own duplicate is made, or all ranks
+// own error. Calls that the vendor takes are counted, alike on all ranks; at the end of the one that reaches the limit, a
+// blocking collective that every rank is in, the communicator is set up: settings are compared, the library's own duplicate is made, or all ranks
 // alike learn that it cannot be. Nothing of this is ever done in a non-blocking call.
 //
 // The vendor deletes the state with the communicator (an attribute with a delete function), however it is freed.
@@ -94,8 +94,9 @@ public:
             return candidate;
         return find_slowly(handle);
     }
-    // After a first collective call on it, which the vendor took for a call on a valid communicator.
-    static void attach(MPI_Comm handle);
+    // After a blocking collective call on `handle` that the vendor did not reject, the first or a later one: counts it, and
+    // sets the communicator up when it is time. All ranks are in the same call.
+    static void count_call(MPI_Comm handle);
     // Around the vendor's MPI_Comm_free or MPI_Comm_disconnect of the application's communicator, every rank being in the
     // same call: begins by freeing the duplicate. Delete functions of the application may still call collectives on it.
     class Freeing {
@@ -119,11 +120,8 @@ public:
         if (!Process::get().own_mode()) return reason::pcontrol;
         return vendor_only_[static_cast<std::size_t>(collective)];
     }
-    // Counts a valid blocking collective call that why_vendor lets pass, and sets up when it is time. Why the call is
-    // to be passed on; nullptr where own algorithms may run.
-    const char* count_call(Collective collective) {
-        return mode_ == Mode::own ? nullptr : count_early_call(collective);
-    }
+    // Are calls counted, on all ranks alike, until it is time to set up?
+    bool is_counting() const { return mode_ == Mode::counting && Process::get().own_mode(); }
     // Is this a type that the vendor would take? Cheap for the predefined type that was used last.
     bool is_valid_type(MPI_Datatype type);
 
@@ -149,7 +147,7 @@ private:
     static int on_delete(MPI_Comm handle, int keyval, void* value, void* extra);
 
     static bool is_within_world(MPI_Comm handle);
-    const char* count_early_call(Collective collective);
+    static Communicator* attach(MPI_Comm handle);
     void set_up();
     void give_to_vendor(const char* why);
     void make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, collective_count> decisions);

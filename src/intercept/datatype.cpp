@@ -91,6 +91,12 @@ int check_type(MPI_Datatype type, MPI_Comm communicator) {
     return status != MPI_SUCCESS ? status : mpi.Wait(&request, MPI_STATUS_IGNORE);
 }
 
+bool may_have_null_buffer(MPI_Datatype type) {
+    Extent extent;
+    if (is_predefined_type(type) || get_extent(type, extent) != MPI_SUCCESS) return false;
+    return extent.true_lower_bound != 0 || type_size(type) == 0;
+}
+
 int get_extent(MPI_Datatype type, Extent& extent) {
     const int status = mpi.Type_get_extent(type, &extent.lower_bound, &extent.extent);
     if (status != MPI_SUCCESS) return status;

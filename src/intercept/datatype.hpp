@@ -15,6 +15,9 @@ bool is_predefined_type(MPI_Datatype type);
 // their duplicates and contiguous runs. A size that equals the extent is not enough (an indexed type may permute).
 bool is_contiguous(MPI_Datatype type);
 
+// May a buffer of this type be a null pointer (MPI_BOTTOM)? If the type has absolute addresses, or no bytes at all.
+bool may_have_null_buffer(MPI_Datatype type);
+
 struct Extent {
     MPI_Aint lower_bound = 0;
     MPI_Aint extent = 0;  // from one element to the next

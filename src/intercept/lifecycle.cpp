@@ -18,14 +18,23 @@ int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) noexc
     return status;
 }
 
+namespace {
+
+// A call that the vendor rejects must change nothing here.
+bool may_be_freed(const MPI_Comm* comm) {
+    return comm != nullptr && *comm != MPI_COMM_NULL && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF;
+}
+
+}  // namespace
+
 int wrap_Comm_free(MPI_Comm* comm) noexcept {
-    if (comm == nullptr) return mpi.Comm_free(comm);
+    if (!may_be_freed(comm)) return mpi.Comm_free(comm);
     const Communicator::Freeing freeing(*comm);
     return mpi.Comm_free(comm);
 }
 
 int wrap_Comm_disconnect(MPI_Comm* comm) noexcept {
-    if (comm == nullptr) return mpi.Comm_disconnect(comm);
+    if (!may_be_freed(comm)) return mpi.Comm_disconnect(comm);
     const Communicator::Freeing freeing(*comm);
     return mpi.Comm_disconnect(comm);
 }

@@ -65,15 +65,44 @@ void one_rank_makes_wrong_calls() {
     MPI_Comm comm = MPI_COMM_NULL;
     check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    MPI_Datatype uncommitted = MPI_DATATYPE_NULL;
+    check(MPI_Type_vector(2, 1, 2, MPI_INT, &uncommitted));
     for (int round = 0; round < 12; ++round) {
         int value = 0;
         if (rank_in(comm) == 0) {
             require(MPI_Bcast(&value, -1, MPI_INT, 0, comm) != MPI_SUCCESS, "a negative count is no error");
             require(MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, comm) != MPI_SUCCESS, "no type is no error");
+            require(MPI_Bcast(&value, 1, uncommitted, 0, comm) != MPI_SUCCESS, "an uncommitted type is no error");
+            double operand = 1;
+            double result = 0;
+            require(MPI_Allreduce(&operand, &result, 1, MPI_DOUBLE, MPI_BAND, comm) != MPI_SUCCESS,
+                    "bits of a floating-point number are no error");
         }
         use_in_step(comm, 1);
     }
+    check(MPI_Type_free(&uncommitted));
     check(MPI_Comm_free(&comm));
+}
+
+// One rank alone tries to free what may not be freed, and goes on.
+void one_rank_frees_the_world() {
+    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    MPI_Comm world = MPI_COMM_WORLD;
+    if (rank_in(MPI_COMM_WORLD) == 0) require(MPI_Comm_free(&world) != MPI_SUCCESS, "the world could be freed");
+    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+}
+
+// Not allowed, but Open MPI takes it as in place; some ranks do so and others do not.
+void one_buffer_for_both() {
+#if defined(OPEN_MPI)
+    int value = 1;
+    const int send = 1;
+    const void* operand = rank_in(MPI_COMM_WORLD) % 2 == 0 ? static_cast<const void*>(&value) : &send;
+    check(MPI_Allreduce(operand, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    require(value == size_of(MPI_COMM_WORLD), "a sum with one buffer for both is wrong");
+#else
+    skip("this MPI library rejects it");
+#endif
 }
 
 void broadcast_of_type(MPI_Datatype type, int ints) {
@@ -156,6 +185,8 @@ struct Case {
 constexpr Case cases[] = {
     {"delete_function", delete_function_calls_collectives},
     {"wrong_calls", one_rank_makes_wrong_calls},
+    {"free_world", one_rank_frees_the_world},
+    {"one_buffer", one_buffer_for_both},
     {"large_count_types", types_of_large_counts},
     {"fortran_kinds", types_of_fortran_kinds},
     {"uncommitted", uncommitted_type},
