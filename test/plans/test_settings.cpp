@@ -125,8 +125,8 @@ TEST(Selection, RulesHoldForTheirRanksAndSizesOnly) {
     const DecisionTable two = make_decision_table(settings, VendorKind::mpich, Collective::allreduce, 2);
     EXPECT_EQ(decide(two, 8).algorithm, nullptr);
     EXPECT_EQ(decide(two, 9).algorithm->name, "recursive_doubling");
-    EXPECT_EQ(decide(two, 262144).algorithm->name, "recursive_doubling");
-    EXPECT_EQ(decide(two, 262145).algorithm, nullptr);
+    EXPECT_EQ(decide(two, 131072).algorithm->name, "recursive_doubling");
+    EXPECT_EQ(decide(two, 131073).algorithm, nullptr);
     EXPECT_EQ(decide(make_decision_table(settings, VendorKind::mpich, Collective::allreduce, 3), 1024).algorithm,
               nullptr);
 }
