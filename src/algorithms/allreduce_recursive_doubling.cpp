@@ -12,7 +12,7 @@
 // odd one after it, and gets the result at the end; the others are p ranks in order.
 //
 // Source: Thakur, Rabenseifner, Gropp 2005, section 4.5; Bienz, Olson, Gropp 2019, section II.
-// log2 p steps of m bytes, plus two where r > 0: at most (floor(log2 n) + 2) m bytes sent by a rank.
+// log2 p steps of m bytes, plus two where r > 0: at most (floor(log2 n) + 1) m bytes sent by a rank.
 #include <bit>
 
 #include "algorithms/algorithms.hpp"

@@ -189,7 +189,7 @@ bool Communicator::is_within_world(MPI_Comm handle) {
 }
 
 bool Communicator::is_valid_type(MPI_Datatype type) {
-    if (type == known_type_ || own_ == nullptr) return true;
+    if (type == known_type_) return true;
     if (check_type(type, own_->duplicate) != MPI_SUCCESS) return false;
     if (is_predefined_type(type)) known_type_ = type;
     return true;

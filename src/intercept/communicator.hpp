@@ -122,7 +122,7 @@ public:
     }
     // Are calls counted, on all ranks alike, until it is time to set up?
     bool is_counting() const { return mode_ == Mode::counting && Process::get().own_mode(); }
-    // Is this a type that the vendor would take? Cheap for the predefined type that was used last.
+    // Is this a type that the vendor would take? Where own algorithms may run only. Cheap for the predefined type that was used last.
     bool is_valid_type(MPI_Datatype type);
 
     MPI_Comm handle() const { return handle_; }

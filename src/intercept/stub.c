@@ -1,6 +1,6 @@
 /* libhcoll.so: exports the MPI functions of functions.def and, when the first of them is called, finds the MPI library
  * of the process and the backend that speaks its ABI. Needs libc only and has no constructor, so that a process that
- * never enters MPI (a shell, mpiexec) pays nothing for having it preloaded.
+ * never enters MPI (a shell, mpiexec) pays no more for having it preloaded than its loading.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -89,7 +89,8 @@ const std::vector<Setting>& registry() {
         choice_setting<Collective::reduce>("LIBHCOLL_REDUCE", "what MPI_Reduce runs"),
         choice_setting<Collective::allreduce>("LIBHCOLL_ALLREDUCE", "what MPI_Allreduce runs"),
         {"LIBHCOLL_SETUP_CALLS", "number", "1 to 1G",
-         "how many blocking collective calls on a communicator go to the MPI library before its own duplicate is made",
+         "how many blocking collective calls on a communicator go to the MPI library before its own duplicate is made; "
+         "communicators with processes beyond MPI_COMM_WORLD always take the default",
          true,
          [](Settings& settings, std::string_view text) {
              return parse_number(text, 1, 1ULL << 30, settings.setup_calls);

@@ -16,7 +16,7 @@ struct Mutation {
     std::function<bool(Plan&, std::size_t choice)> apply;
 };
 
-std::size_t remove_edge(Plan& plan, std::size_t choice) {
+bool remove_edge(Plan& plan, std::size_t choice) {
     for (Step& step : plan.steps) {
         if (choice < step.successors) {
             const std::size_t position = step.first_successor + choice;
@@ -25,11 +25,11 @@ std::size_t remove_edge(Plan& plan, std::size_t choice) {
             --step.successors;
             for (Step& other : plan.steps) other.first_successor -= other.first_successor > position ? 1U : 0U;
             --plan.steps[target].dependencies;
-            return 1;
+            return true;
         }
         choice -= step.successors;
     }
-    return 0;
+    return false;
 }
 
 bool change_step(Plan& plan, std::size_t choice, const std::function<bool(Step&)>& change) {
@@ -37,7 +37,7 @@ bool change_step(Plan& plan, std::size_t choice, const std::function<bool(Step&)
 }
 
 const Mutation mutations[] = {
-    {"drop an edge", [](Plan& plan, std::size_t choice) { return remove_edge(plan, choice) != 0; }},
+    {"drop an edge", [](Plan& plan, std::size_t choice) { return remove_edge(plan, choice); }},
     {"wrong peer",
      [](Plan& plan, std::size_t choice) {
          return change_step(plan, choice, [](Step& step) { return step.is_communication() && (step.peer += 1, true); });
