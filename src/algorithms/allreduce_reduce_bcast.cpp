@@ -5,31 +5,21 @@
 //
 // A segment starts its way down as soon as it has arrived at rank 0; no phase waits for another. Rank 0's bits are what
 // everybody gets, so that all ranks agree; the tree is rooted at rank 0, so that operands are combined in the order of
-// ranks and the operation need not commute.
+// ranks and the operation need not commute (but with two trees).
 //
 // Source: Luo 2020 (thesis), sections 3.1 and 5.1 (reduce and broadcast overlapping by segments).
 // n ranks, m bytes, S segments: twice the steps of the tree (bcast_tree.cpp) less the pipelining; 2 (n - 1) m bytes in
 // total; a rank with c children sends and receives (c + 1) m bytes.
 #include "algorithms/algorithms.hpp"
-#include "algorithms/reduce_tree.hpp"
 
 namespace hcoll {
 
 Plan allreduce_reduce_bcast(const PlanRequest& request, const AlgorithmParameters& parameters) {
-    const TreeNode node = tree_node(parameters.tree, request.ranks, request.rank);
     PlanBuilder plan(request, parameters.pipeline);
-
-    const bool is_root = node.parent < 0;
-    const Region output = plan.output();
-    const Region own = request.in_place ? output : plan.input();
-    const Region result = combine_subtree(plan, node, own, is_root && !request.in_place ? &output : nullptr);
-    if (is_root) {
-        if (!(result == output)) plan.copy(result, output);
-    } else {
-        plan.send(node.parent, result);
-        plan.recv(node.parent, output);
-    }
-    for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) plan.send(*child, output);
+    const RankGroup all = RankGroup::all(request.ranks, request.rank);
+    const Region own = request.in_place ? plan.output() : plan.input();
+    reduce_along(plan, all, 0, parameters.tree, request.ordered, own, plan.output());
+    bcast_along(plan, all, 0, parameters.tree, plan.output());
     return plan.finish();
 }
 

@@ -3,24 +3,27 @@
 //   root 0 --s2--> 1 --s1--> 2 --s0--> 3        (chain: three segments under way at once)
 //
 // Each rank receives a segment from its parent and passes it on to its children; segments and children are independent,
-// so that a slow child delays nobody but its own subtree.
+// so that a slow child delays nobody but its own subtree. `ring` and `linear` use links between neighbors only.
 //
-// Source: Luo 2020 (thesis), section 3.1; trees in tree.hpp.
-// n ranks, S segments of m/S bytes; steps are message latencies on the longest path:
+// Source: Luo 2020 (thesis), section 3.1; Herschberg 2021, section 3.5 (neighbors); Sanders, Speck, Traeff 2009 (two
+// trees); trees in tree.hpp and two_tree.hpp.
+// n ranks, S segments of m/S bytes; steps are messages on the longest path, a rank sending and receiving one at a time:
+//   flat      n - 1 + (S - 1)(n - 1) steps, (n - 1) m bytes sent by the root
 //   chain     n - 1 + S - 1 steps, m bytes sent by each rank but the last
+//   ring      floor(n / 2) + (2 (S - 1) steps more), 2 m bytes sent by the root, m by others
+//   linear    root r: max(r, n - 1 - r) steps and one where both sides are equally long, 2 m bytes sent by the root
 //   binary    at most 2 (log2(n+1) - 1) + 2 (S - 1) steps, at most 2 m bytes sent by a rank
 //   binomial  ceil(log2 n) steps unsegmented, ceil(log2 n) m bytes sent by the root
+//   k_nomial  radix k: at most (k - 1) ceil(log_k n) steps, as many m bytes sent by the root
+//   two_tree  about 2 log2 n + 2 S steps of m/2S bytes; at most m bytes and half a segment sent by a rank
 // In all of them m bytes are received by each rank but the root: (n - 1) m in total.
 #include "algorithms/algorithms.hpp"
 
 namespace hcoll {
 
 Plan bcast_tree(const PlanRequest& request, const AlgorithmParameters& parameters) {
-    const TreeNode node = rooted_tree_node(parameters.tree, request.ranks, request.rank, request.root);
     PlanBuilder plan(request, parameters.pipeline);
-    if (node.parent >= 0) plan.recv(node.parent, plan.output());
-    // The largest subtree, which is the last child, has the longest way to go and gets the segment first.
-    for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) plan.send(*child, plan.output());
+    bcast_along(plan, RankGroup::all(request.ranks, request.rank), request.root, parameters.tree, plan.output());
     return plan.finish();
 }
 

@@ -1,66 +1,209 @@
 #include "algorithms/catalog.hpp"
 
+#include <algorithm>
+
 namespace hcoll {
 
 namespace {
 
 constexpr std::uint64_t kibi = 1024;
 
-constexpr Parameter segment{"segment",
-                            ParameterKind::size,
-                            0,
-                            kibi* kibi* kibi,
-                            "bytes of a segment; 0 sends the message whole",
-                            [](AlgorithmParameters& p, std::uint64_t value) { p.pipeline.segment_bytes = value; },
-                            [](const AlgorithmParameters& p) { return p.pipeline.segment_bytes; }};
-constexpr Parameter sends{
-    "sends",
-    ParameterKind::number,
-    1,
-    max_window,
-    "segments in flight to each peer",
-    [](AlgorithmParameters& p, std::uint64_t value) { p.pipeline.sends = static_cast<std::uint32_t>(value); },
-    [](const AlgorithmParameters& p) { return std::uint64_t{p.pipeline.sends}; }};
-constexpr Parameter receives{
-    "receives",
-    ParameterKind::number,
-    1,
-    max_window,
-    "segments for which receives are posted, from each peer",
-    [](AlgorithmParameters& p, std::uint64_t value) { p.pipeline.receives = static_cast<std::uint32_t>(value); },
-    [](const AlgorithmParameters& p) { return std::uint64_t{p.pipeline.receives}; }};
-constexpr Parameter tree{"tree",
-                         ParameterKind::tree,
-                         0,
-                         std::size(tree_names) - 1,
-                         "shape of the tree",
-                         [](AlgorithmParameters& p, std::uint64_t value) { p.tree = static_cast<TreeShape>(value); },
-                         [](const AlgorithmParameters& p) { return static_cast<std::uint64_t>(p.tree); }};
+constexpr std::string_view tree_names[] = {"flat",   "chain",    "ring",     "linear",
+                                           "binary", "binomial", "k_nomial", "two_tree"};  // in the order of TreeShape
+constexpr std::string_view network_names[] = {"flat",     "chain",    "ring",     "linear", "binary",
+                                              "binomial", "k_nomial", "two_tree", "vendor"};
+constexpr std::string_view exchange_names[] = {"recursive_multiplying", "rabenseifner"};
+constexpr std::string_view switch_names[] = {"no", "yes"};
 
-constexpr const Parameter* pipelined[] = {&segment, &sends, &receives};
-constexpr const Parameter* pipelined_tree[] = {&tree, &segment, &sends, &receives};
+using Parameters = AlgorithmParameters;
 
-constexpr AlgorithmParameters with(TreeShape shape, std::uint64_t segment_bytes) {
-    return {.pipeline = {.segment_bytes = segment_bytes, .sends = 2, .receives = 4}, .tree = shape};
+constexpr Parameter size_parameter(std::string_view name, std::string_view help,
+                                   void (*set)(Parameters&, std::uint64_t), std::uint64_t (*get)(const Parameters&)) {
+    return {name, ParameterKind::size, 0, kibi * kibi * kibi, {}, help, set, get};
+}
+constexpr Parameter number_parameter(std::string_view name, std::uint64_t minimum, std::uint64_t maximum,
+                                     std::string_view help, void (*set)(Parameters&, std::uint64_t),
+                                     std::uint64_t (*get)(const Parameters&)) {
+    return {name, ParameterKind::number, minimum, maximum, {}, help, set, get};
+}
+constexpr Parameter choice_parameter(std::string_view name, std::span<const std::string_view> names,
+                                     std::string_view help, void (*set)(Parameters&, std::uint64_t),
+                                     std::uint64_t (*get)(const Parameters&)) {
+    return {name, ParameterKind::choice, 0, names.size() - 1, names, help, set, get};
 }
 
+constexpr Parameter segment = size_parameter(
+    "segment", "bytes of a segment; 0 sends the message whole",
+    [](Parameters& p, std::uint64_t value) { p.pipeline.segment_bytes = value; },
+    [](const Parameters& p) { return p.pipeline.segment_bytes; });
+constexpr Parameter sends = number_parameter(
+    "sends", 1, max_window, "segments in flight to each peer",
+    [](Parameters& p, std::uint64_t value) { p.pipeline.sends = static_cast<std::uint32_t>(value); },
+    [](const Parameters& p) { return std::uint64_t{p.pipeline.sends}; });
+constexpr Parameter receives = number_parameter(
+    "receives", 1, max_window, "segments for which receives are posted, from each peer",
+    [](Parameters& p, std::uint64_t value) { p.pipeline.receives = static_cast<std::uint32_t>(value); },
+    [](const Parameters& p) { return std::uint64_t{p.pipeline.receives}; });
+constexpr Parameter tree = choice_parameter(
+    "tree", tree_names, "shape of the tree",
+    [](Parameters& p, std::uint64_t value) { p.tree.shape = static_cast<TreeShape>(value); },
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.tree.shape); });
+// Of every k-nomial tree that there is.
+constexpr Parameter tree_radix = number_parameter(
+    "radix", 2, 64, "radix of k_nomial trees",
+    [](Parameters& p, std::uint64_t value) {
+        for (Tree* each : {&p.tree, &p.levels.network, &p.levels.node, &p.levels.socket})
+            each->radix = static_cast<int>(value);
+    },
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.tree.radix); });
+constexpr Parameter exchange_radix = number_parameter(
+    "radix", 2, 64, "how many ranks meet in a step of the exchange",
+    [](Parameters& p, std::uint64_t value) { p.radix = static_cast<int>(value); },
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.radix); });
+constexpr Parameter nap_radix = number_parameter(
+    "radix", 0, 256, "how many groups of nodes meet in a step; 0: as many as a node has ranks, 1 counts as 2",
+    [](Parameters& p, std::uint64_t value) { p.radix = value == 1 ? 2 : static_cast<int>(value); },
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.radix); });
+constexpr Parameter network = choice_parameter(
+    "network", network_names, "tree among node leaders, or the MPI library's own non-blocking collective",
+    [](Parameters& p, std::uint64_t value) {
+        p.network = value + 1 == std::size(network_names) ? NetworkModule::vendor : NetworkModule::tree;
+        if (p.network == NetworkModule::tree) p.levels.network.shape = static_cast<TreeShape>(value);
+    },
+    [](const Parameters& p) {
+        return p.network == NetworkModule::vendor ? std::size(network_names) - 1
+                                                  : static_cast<std::uint64_t>(p.levels.network.shape);
+    });
+constexpr Parameter network_tree = choice_parameter(
+    "network", tree_names, "tree among node leaders",
+    [](Parameters& p, std::uint64_t value) { p.levels.network.shape = static_cast<TreeShape>(value); },
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.levels.network.shape); });
+constexpr Parameter node = choice_parameter(
+    "node", tree_names, "tree on a node, among socket leaders where sockets are a level",
+    [](Parameters& p, std::uint64_t value) { p.levels.node.shape = static_cast<TreeShape>(value); },
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.levels.node.shape); });
+constexpr Parameter socket = choice_parameter(
+    "socket", tree_names, "tree on a socket",
+    [](Parameters& p, std::uint64_t value) { p.levels.socket.shape = static_cast<TreeShape>(value); },
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.levels.socket.shape); });
+constexpr Parameter sockets = choice_parameter(
+    "sockets", switch_names, "sockets (or NUMA domains) are a level where a node has several",
+    [](Parameters& p, std::uint64_t value) { p.with_sockets = value != 0; },
+    [](const Parameters& p) { return std::uint64_t{p.with_sockets ? 1U : 0U}; });
+constexpr Parameter leaders = number_parameter(
+    "leaders", 1, 256, "leaders per node, as far as every node has ranks",
+    [](Parameters& p, std::uint64_t value) { p.leaders = static_cast<int>(value); },
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.leaders); });
+constexpr Parameter exchange = choice_parameter(
+    "exchange", exchange_names, "how leaders exchange their slices",
+    [](Parameters& p, std::uint64_t value) { p.exchange = static_cast<NetworkExchange>(value); },
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.exchange); });
+
+constexpr const Parameter* pipelined[] = {&segment, &sends, &receives};
+constexpr const Parameter* pipelined_tree[] = {&tree, &tree_radix, &segment, &sends, &receives};
+constexpr const Parameter* pipelined_k_nomial[] = {&tree_radix, &segment, &sends, &receives};
+constexpr const Parameter* multiplying[] = {&exchange_radix, &segment, &sends, &receives};
+constexpr const Parameter* han[] = {&network, &node, &socket, &sockets, &tree_radix, &segment, &sends, &receives};
+constexpr const Parameter* levels[] = {&network_tree, &node,    &socket, &sockets,
+                                       &tree_radix,   &segment, &sends,  &receives};
+constexpr const Parameter* smp[] = {&exchange_radix, &node, &socket, &sockets, &segment, &sends, &receives};
+constexpr const Parameter* nap[] = {&nap_radix, &segment, &sends, &receives};
+constexpr const Parameter* multi_leader[] = {&leaders, &exchange, &exchange_radix, &segment, &sends, &receives};
+
+constexpr Parameters with(TreeShape shape, std::uint64_t segment_bytes) {
+    return {.pipeline = {.segment_bytes = segment_bytes, .sends = 2, .receives = 4},
+            .tree = {.shape = shape},
+            .levels = {}};
+}
+constexpr Parameters with_levels(TreeShape network_shape, TreeShape node_shape, TreeShape socket_shape,
+                                 std::uint64_t segment_bytes) {
+    Parameters parameters = with(TreeShape::binomial, segment_bytes);
+    parameters.levels = {
+        .network = {.shape = network_shape}, .node = {.shape = node_shape}, .socket = {.shape = socket_shape}};
+    return parameters;
+}
+constexpr Parameters with_radix(int radix, std::uint64_t segment_bytes) {
+    Parameters parameters = with(TreeShape::binomial, segment_bytes);
+    parameters.radix = radix;
+    return parameters;
+}
+constexpr Parameters multi_leader_defaults() {
+    Parameters parameters = with(TreeShape::flat, 512 * kibi);
+    parameters.exchange = NetworkExchange::rabenseifner;
+    return parameters;
+}
+
+using enum TreeShape;
+
 constexpr Algorithm list[] = {
-    {Collective::bcast, "binomial", "along a binomial tree; the fewest steps for small messages", bcast_tree,
-     with(TreeShape::binomial, 512 * kibi), pipelined},
+    {Collective::bcast, "flat", "from the root to each rank", bcast_tree, with(flat, 512 * kibi), pipelined},
     {Collective::bcast, "chain", "from rank to rank in segments; the most bandwidth for large messages", bcast_tree,
-     with(TreeShape::chain, 128 * kibi), pipelined},
-    {Collective::bcast, "binary", "along a binary tree in segments; between the two", bcast_tree,
-     with(TreeShape::binary, 128 * kibi), pipelined},
-    {Collective::reduce, "binomial", "along a binomial tree; the fewest steps for small messages", reduce_tree,
-     with(TreeShape::binomial, 512 * kibi), pipelined},
+     with(chain, 128 * kibi), pipelined},
+    {Collective::bcast, "ring", "around both sides of the ring of ranks, between neighbors only", bcast_tree,
+     with(ring, 128 * kibi), pipelined},
+    {Collective::bcast, "linear", "along the line of ranks in both directions, between neighbors only", bcast_tree,
+     with(linear, 128 * kibi), pipelined},
+    {Collective::bcast, "binary", "along a binary tree in segments; between chain and binomial", bcast_tree,
+     with(binary, 128 * kibi), pipelined},
+    {Collective::bcast, "binomial", "along a binomial tree; the fewest steps for small messages", bcast_tree,
+     with(binomial, 512 * kibi), pipelined},
+    {Collective::bcast, "k_nomial", "along a k-nomial tree; fewer levels, more messages at each", bcast_tree,
+     with(k_nomial, 512 * kibi), pipelined_k_nomial},
+    {Collective::bcast, "two_tree", "along two binary trees at once, half of the message each", bcast_tree,
+     with(two_tree, 128 * kibi), pipelined},
+    {Collective::bcast, "scatter_allgather", "scatter, then allgather by recursive doubling", bcast_scatter_allgather,
+     with(binomial, 0), pipelined},
+    {Collective::bcast, "scatter_ring", "scatter, then allgather around a ring", bcast_scatter_ring,
+     with(binomial, 128 * kibi), pipelined},
+    {Collective::bcast, "topology_tree", "one tree that follows nodes, sockets and cores, in segments", bcast_han,
+     with_levels(chain, chain, chain, 128 * kibi), levels, Order::always, true},
+    {Collective::bcast, "han", "through network, node and socket, each level by a module of its own", bcast_han,
+     with_levels(binomial, binomial, binomial, 512 * kibi), han, Order::always, true},
+
+    {Collective::reduce, "flat", "from each rank to the root", reduce_tree, with(flat, 64 * kibi), pipelined},
     {Collective::reduce, "chain", "from rank to rank in segments; the most bandwidth for large messages", reduce_tree,
-     with(TreeShape::chain, 64 * kibi), pipelined},
-    {Collective::reduce, "binary", "along a binary tree in segments; between the two", reduce_tree,
-     with(TreeShape::binary, 64 * kibi), pipelined},
+     with(chain, 64 * kibi), pipelined},
+    {Collective::reduce, "ring", "around both sides of the ring of ranks, between neighbors only", reduce_tree,
+     with(ring, 64 * kibi), pipelined},
+    {Collective::reduce, "linear", "along the line of ranks from both ends, between neighbors only", reduce_tree,
+     with(linear, 64 * kibi), pipelined},
+    {Collective::reduce, "binary", "along a binary tree in segments; between chain and binomial", reduce_tree,
+     with(binary, 64 * kibi), pipelined},
+    {Collective::reduce, "binomial", "along a binomial tree; the fewest steps for small messages", reduce_tree,
+     with(binomial, 512 * kibi), pipelined},
+    {Collective::reduce, "k_nomial", "along a k-nomial tree; fewer levels, more messages at each", reduce_tree,
+     with(k_nomial, 512 * kibi), pipelined_k_nomial},
+    {Collective::reduce, "two_tree", "along two binary trees at once, half of the message each", reduce_tree,
+     with(two_tree, 64 * kibi), pipelined, Order::never},
+    {Collective::reduce, "rabenseifner", "reduce-scatter, then gather", reduce_rabenseifner, with(binomial, 0),
+     pipelined},
+    {Collective::reduce, "topology_tree", "one tree that follows nodes, sockets and cores, in segments", reduce_han,
+     with_levels(chain, chain, chain, 64 * kibi), levels, Order::in_rank_order, true, true},
+    {Collective::reduce, "han", "through network, node and socket, each level by a module of its own", reduce_han,
+     with_levels(binomial, binomial, binomial, 512 * kibi), han, Order::in_rank_order, true, true},
+    {Collective::reduce, "reproducible", "the same bits for any placement of the ranks and any root",
+     reduce_reproducible, with(binomial, 512 * kibi), pipelined, Order::always, true},
+
     {Collective::allreduce, "recursive_doubling", "exchange with partners at doubling distance; the fewest steps",
-     allreduce_recursive_doubling, with(TreeShape::binomial, 512 * kibi), pipelined},
+     allreduce_recursive_multiplying, with_radix(2, 512 * kibi), pipelined},
+    {Collective::allreduce, "recursive_multiplying", "the same with several partners in each step",
+     allreduce_recursive_multiplying, with_radix(4, 512 * kibi), multiplying},
+    {Collective::allreduce, "ring", "reduce-scatter and allgather around a ring; the fewest bytes", allreduce_ring,
+     with(binomial, 64 * kibi), pipelined, Order::never, true, true},
+    {Collective::allreduce, "rabenseifner", "reduce-scatter by halving, allgather by doubling; few bytes in few steps",
+     allreduce_rabenseifner, with(binomial, 0), pipelined},
     {Collective::allreduce, "reduce_bcast", "reduce to rank 0 and broadcast, both in one pipeline of segments",
-     allreduce_reduce_bcast, with(TreeShape::binomial, 128 * kibi), pipelined_tree},
+     allreduce_reduce_bcast, with(binomial, 128 * kibi), pipelined_tree, Order::by_tree},
+    {Collective::allreduce, "smp", "one leader per node exchanges; small and medium messages", allreduce_smp,
+     with_radix(2, 512 * kibi), smp, Order::in_rank_order, true, true},
+    {Collective::allreduce, "nap", "all ranks of a node exchange at once; the fewest network steps, small messages",
+     allreduce_nap, with_radix(0, 512 * kibi), nap, Order::in_rank_order, true, true},
+    {Collective::allreduce, "multi_leader", "several leaders per node, each for a slice; large messages",
+     allreduce_multi_leader, multi_leader_defaults(), multi_leader, Order::in_rank_order, true, true},
+    {Collective::allreduce, "han", "through socket, node and network and back in one pipeline of segments",
+     allreduce_han, with_levels(binomial, binomial, binomial, 512 * kibi), han, Order::in_rank_order, true, true},
+    {Collective::allreduce, "reproducible", "the same bits for any placement of the ranks", allreduce_reproducible,
+     with_levels(binomial, binomial, binomial, 512 * kibi), levels, Order::always, true},
 };
 
 }  // namespace
@@ -71,6 +214,18 @@ const Algorithm* find_algorithm(Collective collective, std::string_view name) {
     for (const Algorithm& algorithm : list)
         if (algorithm.collective == collective && algorithm.name == name) return &algorithm;
     return nullptr;
+}
+
+bool keeps_order(const Algorithm& algorithm, const AlgorithmParameters& parameters, const Placement& placement) {
+    const auto is_two = [](const Tree& each) { return each.shape == TreeShape::two_tree; };
+    switch (algorithm.order) {
+        case Order::always: return true;
+        case Order::never: return false;
+        case Order::by_tree: return !is_two(parameters.tree);
+        case Order::in_rank_order: break;
+    }
+    const LevelTrees& trees = parameters.levels;
+    return placement.is_in_rank_order() && !is_two(trees.network) && !is_two(trees.node) && !is_two(trees.socket);
 }
 
 }  // namespace hcoll

@@ -9,8 +9,9 @@
 
 namespace hcoll {
 
-enum class Collective : std::uint8_t { bcast, reduce, allreduce };
-inline constexpr std::size_t collective_count = 3;
+inline constexpr std::size_t collective_count = 7;
+// The first ones are those whose calls are intercepted; the others exist as plans.
+inline constexpr std::size_t intercepted_count = 3;
 
 // In the order of Collective: the name in settings, reports and hcoll-bench, and MPI's.
 struct CollectiveName {
@@ -18,22 +19,41 @@ struct CollectiveName {
     std::string_view mpi_name;
 };
 inline constexpr CollectiveName collective_names[collective_count] = {
-    {"bcast", "MPI_Bcast"}, {"reduce", "MPI_Reduce"}, {"allreduce", "MPI_Allreduce"}};
+    {"bcast", "MPI_Bcast"},    {"reduce", "MPI_Reduce"},   {"allreduce", "MPI_Allreduce"},
+    {"gather", "MPI_Gather"},  {"scatter", "MPI_Scatter"}, {"allgather", "MPI_Allgather"},
+    {"barrier", "MPI_Barrier"}};
 
 inline std::string_view name_of(Collective collective) {
     return collective_names[static_cast<std::size_t>(collective)].name;
 }
+inline bool has_root(Collective collective) {
+    return collective == Collective::bcast || collective == Collective::reduce || collective == Collective::gather ||
+           collective == Collective::scatter;
+}
+// Does it combine operands?
+inline bool is_reduction(Collective collective) {
+    return collective == Collective::reduce || collective == Collective::allreduce;
+}
 
-// A parameter that a setting may give as key=value. Sizes take suffixes k, M, G; trees are given by name.
-enum class ParameterKind : std::uint8_t { size, number, tree };
+// A parameter that a setting may give as key=value. Sizes take suffixes k, M, G; choices are given by name.
+enum class ParameterKind : std::uint8_t { size, number, choice };
 struct Parameter {
     std::string_view name;
     ParameterKind kind;
     std::uint64_t minimum;
     std::uint64_t maximum;
+    std::span<const std::string_view> names;  // of a choice: its values 0, 1, ...
     std::string_view help;
     void (*set)(AlgorithmParameters&, std::uint64_t);
     std::uint64_t (*get)(const AlgorithmParameters&);
+};
+
+// What an operation that does not commute needs, so that the algorithm combines operands in the order of ranks.
+enum class Order : std::uint8_t {
+    always,         // nothing
+    in_rank_order,  // Placement::is_in_rank_order
+    never,          // it cannot
+    by_tree,        // any tree but two_tree
 };
 
 struct Algorithm {
@@ -43,6 +63,9 @@ struct Algorithm {
     Plan (*build)(const PlanRequest&, const AlgorithmParameters&);
     AlgorithmParameters defaults;
     std::span<const Parameter* const> parameters;
+    Order order = Order::always;
+    bool uses_placement = false;       // its plan depends on where ranks sit
+    bool bits_need_placement = false;  // so do the bits of its result
 };
 
 std::span<const Algorithm> algorithms();
@@ -50,6 +73,12 @@ std::span<const Algorithm> algorithms();
 // nullptr where the collective has no algorithm of that name.
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
 
-inline constexpr std::string_view tree_names[] = {"chain", "binary", "binomial"};  // in the order of TreeShape
+// Can the algorithm run an operation that does not commute there? Equal on all ranks.
+bool keeps_order(const Algorithm& algorithm, const AlgorithmParameters& parameters, const Placement& placement);
+
+// Does it use the MPI library's collectives among the leaders of nodes?
+inline bool needs_leaders(const Algorithm& algorithm, const AlgorithmParameters& parameters) {
+    return algorithm.uses_placement && parameters.network == NetworkModule::vendor;
+}
 
 }  // namespace hcoll

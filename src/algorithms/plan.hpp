@@ -1,11 +1,14 @@
 // The plan: what one rank does in one collective, as data.
 //
-// A plan is a small DAG of steps `send | recv | reduce | copy`. It holds no pointer, no MPI handle and no clock, so the
-// same plan is checked without running, simulated with all its ranks in one process, and executed for real.
+// A plan is a small DAG of steps `send | recv | reduce | copy | collective`. It holds no pointer, no MPI handle and no
+// clock, so the same plan is checked without running, simulated with all its ranks in one process, priced by a cost model,
+// and executed for real.
 //
-//   unit      the indivisible piece of the message: one byte for Bcast, one element for reductions
-//   segment   a run of `segment_units` consecutive units; segments flow through the plan as a pipeline. The steps below
-//             are a template for one segment, so a plan's size never depends on the length of the message
+//   unit      the indivisible piece of the message: one byte for Bcast and the like, one element for reductions
+//   phase     a loop over segments of an area of the message; a rank's phases follow one another
+//   segment   a run of consecutive units; segments flow through a phase as a pipeline. The steps are a template for one
+//             segment, so that a plan's size depends neither on the length of the message nor on that of a ring
+//   chunk     in a ring, the part of the area (or of a block of it) that belongs to one rank
 //   window    how many segments may be open at once; segment k is opened, in order, once segment k - window is complete
 //   sends     how many instances of one send step may be in flight (ADAPT's N; Luo 2020, chapter 3)
 //   receives  the same for one recv step (ADAPT's M > N)
@@ -21,73 +24,136 @@
 
 namespace hcoll {
 
-enum class StepKind : std::uint8_t { send, recv, reduce, copy };
+enum class Collective : std::uint8_t { bcast, reduce, allreduce, gather, scatter, allgather, barrier };
+
+// `collective` is one of the MPI library's own, non-blocking, among the leaders of all nodes.
+enum class StepKind : std::uint8_t { send, recv, reduce, copy, collective };
 
 // Input is what the caller contributes and is never written; output is what he gets back, and also what he contributes
 // where a call is in place (and in Bcast). Scratch belongs to the run and has no content at its start.
 enum class Buffer : std::uint8_t { input, output, scratch };
 
-// `length` units from unit `begin` of the current segment; in the last, shorter segment only those that exist. Scratch is
-// divided into parts, each as long as a segment, and there is one set of parts for every segment of the window.
+// Memory for `length` units from unit `begin` of the current segment; in the last, shorter segment only for those that
+// exist. Scratch is divided into parts of equal length, and there is one set of parts for every segment of the window; the
+// first unit of the part is for unit `base` of the segment.
 struct Region {
     Buffer buffer = Buffer::output;
     std::uint32_t part = 0;
     std::uint64_t begin = 0;
     std::uint64_t length = 0;
+    std::uint64_t base = 0;
 
+    std::uint64_t first() const { return begin - base; }
+    std::uint64_t end() const { return begin - base + length; }
     friend bool operator==(const Region&, const Region&) = default;
 };
 
 inline bool overlap(const Region& a, const Region& b) {
-    return a.buffer == b.buffer && a.part == b.part && a.begin < b.begin + b.length && b.begin < a.begin + a.length;
+    return a.buffer == b.buffer && a.part == b.part && a.first() < b.end() && b.first() < a.end();
 }
+
+// Where a chunk stands in the order in which a ring handles them. A step that is not for the chunk's position does
+// nothing there. Outside of rings every step is for every segment.
+enum Position : std::uint8_t { first_chunk = 1, middle_chunk = 2, last_chunk = 4, any_chunk = 7 };
 
 // The number of messages that one rank may send to one other rank in one segment, and of segments that messages can be
 // told apart by. Both are part of a message's tag (see message_tag), and a window is never wider than the latter.
-inline constexpr std::uint32_t max_channels = 16;
+inline constexpr std::uint32_t max_channels = 64;
 inline constexpr std::uint32_t max_window = 64;
 
 struct Step {
     StepKind kind = StepKind::copy;
-    std::int32_t peer = -1;     // rank in the communicator; send and recv only
+    std::uint8_t positions = any_chunk;
+    Collective collective = Collective::bcast;  // collective only: which
+    std::int32_t peer = -1;  // rank in the communicator (send, recv); the root's index among the leaders (collective)
     std::uint32_t channel = 0;  // which message between the two in this segment
-    Region source;              // send: the data; reduce: the left operand; copy: from
-    Region target;              // recv: the data; reduce: the right operand and the result; copy: to
+    // A collective contributes its source and receives into its target; where both are one region, in place.
+    Region source;  // send: the data; reduce: the left operand; copy: from
+    Region target;  // recv: the data; reduce: the right operand and the result; copy: to
     std::uint32_t first_successor = 0;
     std::uint32_t successors = 0;
     std::uint32_t dependencies = 0;  // how many steps of the same segment this one waits for
 
-    bool is_communication() const { return kind == StepKind::send || kind == StepKind::recv; }
-    bool reads_target() const { return kind == StepKind::reduce; }
-    bool has_source() const { return kind != StepKind::recv; }
-    bool has_target() const { return kind != StepKind::send; }
+    bool is_message() const { return kind == StepKind::send || kind == StepKind::recv; }
+    // Is it carried out by the transport?
+    bool is_communication() const { return is_message() || kind == StepKind::collective; }
+    bool has_source() const { return source.length != 0; }
+    bool has_target() const { return target.length != 0; }
+};
+
+// One segment of a phase: which units of input and output it covers.
+struct Segment {
+    std::uint64_t number = 0;  // in the order in which this rank opens them
+    std::uint64_t begin = 0;
+    std::uint64_t length = 0;
+    std::uint8_t position = any_chunk;
+};
+
+struct Phase {
+    std::uint32_t first_step = 0;  // its steps in the plan's list
+    std::uint32_t steps = 0;
+    std::uint64_t origin = 0;  // of the area, in units of input and output
+    std::uint64_t units = 0;   // of the area
+    std::uint64_t segment_units = 0;
+    std::uint32_t window = 1;
+    std::uint32_t scratch_parts = 0;
+    std::uint64_t scratch_part_units = 0;
+    // A ring: the area is cut into blocks of one chunk for each of its ranks. In every block this rank begins with the same
+    // chunk and goes on downwards, modulo their number.
+    std::uint32_t chunks = 1;
+    std::uint32_t begin_chunk = 0;
+    std::uint64_t chunk_units = 0;  // the last block's may be shorter or empty
+
+    bool is_ring() const { return chunks > 1; }
+    std::uint64_t segments_per_chunk() const { return (chunk_units + segment_units - 1) / segment_units; }
+    std::uint64_t segments() const {
+        if (steps == 0 || units == 0) return 0;
+        const std::uint64_t block = chunks * chunk_units;
+        return (units + block - 1) / block * chunks * segments_per_chunk();
+    }
+    Segment segment(std::uint64_t number) const {
+        if (!is_ring()) {
+            const std::uint64_t begin = number * segment_units;
+            return {number, origin + begin, std::min(segment_units, units - begin), any_chunk};
+        }
+        const std::uint64_t per_chunk = segments_per_chunk();
+        const std::uint64_t turn = number / per_chunk % chunks;
+        const std::uint64_t first_of_block = number / per_chunk - turn;
+        const std::uint64_t chunk = first_of_block + (begin_chunk + chunks - turn) % chunks;
+        const std::uint64_t end = std::min(units, (chunk + 1) * chunk_units);
+        const std::uint64_t begin = std::min(chunk * chunk_units + number % per_chunk * segment_units, end);
+        const Position position = turn == 0 ? first_chunk : turn == chunks - 1 ? last_chunk : middle_chunk;
+        return {number, origin + begin, std::min(segment_units, end - begin), position};
+    }
+    std::uint64_t scratch_units() const { return std::uint64_t{window} * scratch_parts * scratch_part_units; }
+
+    // How many units `region` has in `segment`.
+    static std::uint64_t region_length(const Region& region, const Segment& segment) {
+        return region.begin >= segment.length ? 0 : std::min(region.length, segment.length - region.begin);
+    }
+    // The unit of its buffer at which `region` begins in `segment`.
+    std::uint64_t region_offset(const Region& region, const Segment& segment) const {
+        if (region.buffer != Buffer::scratch) return segment.begin + region.begin;
+        return ((segment.number % window) * scratch_parts + region.part) * scratch_part_units + region.first();
+    }
+    // The number that both ranks of a pair give to a message: the sender's number of the segment. A ring's next rank
+    // handles a chunk one turn later.
+    std::uint64_t message_number(const Step& step, std::uint64_t segment) const {
+        return step.kind == StepKind::recv && is_ring() ? segment - segments_per_chunk() : segment;
+    }
 };
 
 struct Plan {
-    std::uint64_t units = 0;
-    std::uint64_t segment_units = 0;
-    std::uint32_t window = 1;
     std::uint32_t sends = 1;
     std::uint32_t receives = 1;
-    std::uint32_t scratch_parts = 0;
+    std::vector<Phase> phases;
     std::vector<Step> steps;
-    std::vector<std::uint32_t> successors;
+    std::vector<std::uint32_t> successors;  // counted from the first step of the phase
 
-    std::uint64_t segments() const { return segment_units == 0 ? 0 : (units + segment_units - 1) / segment_units; }
-    std::uint64_t segment_length(std::uint64_t segment) const {
-        return std::min(segment_units, units - segment * segment_units);
-    }
-    std::uint64_t scratch_units() const { return std::uint64_t{window} * scratch_parts * segment_units; }
-
-    // How many units `region` has in `segment`.
-    std::uint64_t region_length(const Region& region, std::uint64_t segment) const {
-        const std::uint64_t available = segment_length(segment);
-        return region.begin >= available ? 0 : std::min(region.length, available - region.begin);
-    }
-    // The unit of its buffer at which `region` begins in `segment`.
-    std::uint64_t region_offset(const Region& region, std::uint64_t segment) const {
-        if (region.buffer != Buffer::scratch) return segment * segment_units + region.begin;
-        return ((segment % window) * scratch_parts + region.part) * segment_units + region.begin;
+    std::uint64_t scratch_units() const {
+        std::uint64_t most = 0;
+        for (const Phase& phase : phases) most = std::max(most, phase.scratch_units());
+        return most;
     }
     // How many instances of `step` may be in flight; 0 where nothing bounds them.
     std::uint32_t in_flight_limit(const Step& step) const {
@@ -96,7 +162,8 @@ struct Plan {
     }
     // What keeping this plan costs.
     std::size_t memory_bytes() const {
-        return sizeof(Plan) + steps.capacity() * sizeof(Step) + successors.capacity() * sizeof(std::uint32_t);
+        return sizeof(Plan) + phases.capacity() * sizeof(Phase) + steps.capacity() * sizeof(Step) +
+               successors.capacity() * sizeof(std::uint32_t);
     }
 };
 
@@ -104,8 +171,8 @@ struct Plan {
 // a tag are `max_window` apart: the later one is opened only after the earlier one is complete, on both sides, so that
 // MPI's order of messages with equal tags is the order of the segments.
 inline constexpr std::uint32_t tags_per_collective = max_channels * max_window;
-inline std::uint32_t message_tag(std::uint32_t channel, std::uint64_t segment) {
-    return channel * max_window + static_cast<std::uint32_t>(segment % max_window);
+inline std::uint32_t message_tag(std::uint32_t channel, std::uint64_t number) {
+    return channel * max_window + static_cast<std::uint32_t>(number % max_window);
 }
 
 }  // namespace hcoll

@@ -222,9 +222,9 @@ void Communicator::set_up() {
     if (rank_ == 0) process.print_warnings();
 
     if (!agreed->settings.enable) return give_to_vendor(reason::disabled);
-    std::array<DecisionTable, collective_count> decisions;
+    std::array<DecisionTable, intercepted_count> decisions;
     bool all_vendor = true;
-    for (std::size_t i = 0; i < collective_count; ++i) {
+    for (std::size_t i = 0; i < intercepted_count; ++i) {
         decisions[i] = make_decision_table(agreed->settings, process.vendor_kind(), static_cast<Collective>(i), size_);
         all_vendor = all_vendor && leaves_all_to_vendor(decisions[i]);
     }
@@ -235,7 +235,8 @@ void Communicator::set_up() {
 }
 
 // Not MPI_Comm_dup: that would call the application's attribute copy functions.
-void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, collective_count> decisions) {
+void Communicator::make_duplicate(const AgreedSettings& agreed,
+                                  std::array<DecisionTable, intercepted_count> decisions) {
     MPI_Group group = MPI_GROUP_NULL;
     MPI_Comm duplicate = MPI_COMM_NULL;
     int failed = mpi.Comm_group(handle_, &group) != MPI_SUCCESS ? 1 : 0;
@@ -255,7 +256,7 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<Decis
     }
     own_ = std::make_unique<OwnAlgorithms>(duplicate, tag_upper_bound(duplicate), agreed.settings);
     own_->decisions = std::move(decisions);
-    for (std::size_t i = 0; i < collective_count; ++i)
+    for (std::size_t i = 0; i < intercepted_count; ++i)
         vendor_only_[i] =
             leaves_all_to_vendor(own_->decisions[i]) ? own_->decisions[i].front().decision.why.c_str() : nullptr;
     mode_ = Mode::own;

@@ -75,7 +75,7 @@ struct OwnAlgorithms {
         : duplicate(communicator), plans(settings.plan_cache), transport(communicator, tag_upper_bound) {}
 
     MPI_Comm duplicate;
-    std::array<DecisionTable, collective_count> decisions;
+    std::array<DecisionTable, intercepted_count> decisions;
     PlanCache plans;
     Engine engine;
     PointToPoint transport;
@@ -150,14 +150,14 @@ private:
     static Communicator* attach(MPI_Comm handle);
     void set_up();
     void give_to_vendor(const char* why);
-    void make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, collective_count> decisions);
+    void make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, intercepted_count> decisions);
     void free_duplicate();
     void retire();
 
     // States are never given back to the allocator: a thread that looks at one by a stale hint finds another key.
     std::atomic<std::uintptr_t> key_{0};
     Mode mode_ = Mode::counting;
-    std::array<const char*, collective_count> vendor_only_{};  // why no message of that collective runs here
+    std::array<const char*, intercepted_count> vendor_only_{};  // why no message of that collective runs here
     const char* why_vendor_ = nullptr;
     MPI_Comm handle_ = MPI_COMM_NULL;
     int rank_ = 0;

@@ -26,6 +26,10 @@ public:
     virtual ~Transport() = default;
     virtual Status send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) = 0;
     virtual Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) = 0;
+    // Begins the MPI library's own collective among the node leaders, in place where source and target are one. All leaders
+    // begin a plan's collectives in the order of `order` (0, 1, ...), whatever the order of the calls here.
+    virtual Status collective(Collective which, int root, std::uint64_t order, const std::byte* source,
+                              std::byte* target, std::uint64_t units, Token token) = 0;
     // Appends what has completed since the last call. May return with nothing; must not block for ever.
     virtual Status progress(std::vector<Token>& completed) = 0;
 };
@@ -54,15 +58,19 @@ public:
     // Handles what has completed; returns without waiting.
     Status advance();
     bool done() const { return open_ == 0; }
+    // Forgets the run, after an error.
+    void abandon();
 
 private:
     struct Slot {
-        std::uint64_t segment = 0;
+        Segment segment;
         std::uint32_t unfinished = 0;  // steps of this segment that are not complete
     };
 
+    Status run();
     Status drain();
     Status execute(Token token);
+    void begin_phase();
     void open_segments();
     void release(Token token);
     void complete(Token token);
@@ -70,13 +78,16 @@ private:
 
     std::uint32_t slot_of(Token token) const { return token / step_count_; }
     std::uint32_t step_of(Token token) const { return token % step_count_; }
+    const Step& step(std::uint32_t index) const { return plan_->steps[phase_->first_step + index]; }
     Token token_of(std::uint32_t step, std::uint64_t segment) const {
-        return static_cast<Token>(segment % plan_->window) * step_count_ + step;
+        return static_cast<Token>(segment % phase_->window) * step_count_ + step;
     }
-    const std::byte* address(const Region& region, std::uint64_t segment) const;
-    std::byte* writable(const Region& region, std::uint64_t segment) const;
+    const std::byte* address(const Region& region, const Segment& segment) const;
+    std::byte* writable(const Region& region, const Segment& segment) const;
 
     const Plan* plan_ = nullptr;
+    const Phase* phase_ = nullptr;
+    std::size_t next_phase_ = 0;
     RunBuffers buffers_;
     Transport* transport_ = nullptr;
     LocalOperations* operations_ = nullptr;

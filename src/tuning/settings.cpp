@@ -21,10 +21,10 @@ std::string meant(std::string_view word, std::span<const std::string_view> candi
 }
 
 std::optional<std::uint64_t> parse_parameter(const Parameter& parameter, std::string_view text) {
-    if (parameter.kind == ParameterKind::tree) {
-        const auto* const found = std::find(std::begin(tree_names), std::end(tree_names), text);
-        if (found == std::end(tree_names)) return std::nullopt;
-        return static_cast<std::uint64_t>(found - std::begin(tree_names));
+    if (parameter.kind == ParameterKind::choice) {
+        const auto found = std::find(parameter.names.begin(), parameter.names.end(), text);
+        if (found == parameter.names.end()) return std::nullopt;
+        return static_cast<std::uint64_t>(found - parameter.names.begin());
     }
     const auto value = parse_size(text);
     if (!value || *value < parameter.minimum || *value > parameter.maximum) return std::nullopt;
@@ -137,7 +137,7 @@ const std::vector<Setting>& registry() {
 }  // namespace
 
 std::string parameter_range(const Parameter& parameter) {
-    if (parameter.kind == ParameterKind::tree) return alternatives(tree_names);
+    if (parameter.kind == ParameterKind::choice) return alternatives(parameter.names);
     if (parameter.kind == ParameterKind::size)
         return fmt::format("a size from {} to {}", size_text(parameter.minimum), size_text(parameter.maximum));
     return fmt::format("a number from {} to {}", parameter.minimum, parameter.maximum);
@@ -145,7 +145,7 @@ std::string parameter_range(const Parameter& parameter) {
 
 std::string parameter_text(const Parameter& parameter, const AlgorithmParameters& parameters) {
     const std::uint64_t value = parameter.get(parameters);
-    if (parameter.kind == ParameterKind::tree) return std::string(tree_names[value]);
+    if (parameter.kind == ParameterKind::choice) return std::string(parameter.names[value]);
     return parameter.kind == ParameterKind::size ? size_text(value) : std::to_string(value);
 }
 

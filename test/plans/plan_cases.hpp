@@ -1,13 +1,28 @@
 // Calls, their plans for every rank, and what must come out of them.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "algorithms/catalog.hpp"
 #include "simulator.hpp"
 
 namespace hcoll::test {
+
+// Where ranks sit, with a name for messages.
+struct Layout {
+    std::string name;
+    std::shared_ptr<const Placement> placement;
+};
+
+// Nodes of the given numbers of ranks, filled one after another.
+Layout block_layout(const std::vector<int>& ranks_of_nodes, int sockets = 1);
+// Ranks dealt out to nodes in turn.
+Layout cyclic_layout(int ranks, int nodes, int sockets = 1);
+// Some of each kind for that number of ranks: one node, one rank per node, even, uneven, cyclic, reversed, random.
+std::vector<Layout> layouts_of(int ranks);
 
 struct PlanCase {
     const Algorithm* algorithm = nullptr;
@@ -18,6 +33,7 @@ struct PlanCase {
     std::uint32_t unit_bytes = 1;
     bool in_place = false;
     bool ordered = false;
+    Layout layout;  // one node, if none is given
 
     std::string name() const;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -23,6 +24,19 @@ struct Posted {
 
 using Route = std::tuple<int, int, std::uint32_t>;  // from, to, tag
 
+// right = left op right
+void combine(const Operand* left, Operand* right, std::uint64_t units, bool ordered) {
+    for (std::uint64_t i = 0; i < units; ++i) {
+        const bool fits = left[i].unit == right[i].unit && (!ordered || left[i].last + 1 == right[i].first);
+        right[i].poisoned |= left[i].poisoned | (fits ? 0U : 1U);
+        right[i].ranks += left[i].ranks;
+        right[i].sum += left[i].sum;
+        right[i].first = std::min(left[i].first, right[i].first);
+        right[i].last = std::max(left[i].last, right[i].last);
+        right[i].bits = (left[i].bits ^ right[i].bits) * 0x9E3779B97F4A7C15ULL + (left[i].bits & right[i].bits);
+    }
+}
+
 class Network {
 public:
     explicit Network(std::size_t ranks) : completions_(ranks) {}
@@ -34,6 +48,39 @@ public:
         matched_.push_back({sends.front(), receives.front()});
         sends.pop_front();
         receives.pop_front();
+    }
+
+    void add_leader(int rank) { leaders_.push_back(rank); }
+
+    // One leader's call; the last one of them carries it out.
+    void post_collective(Collective which, int root, std::uint64_t order, const std::byte* source,
+                         const Posted& target) {
+        auto& calls = collectives_[order];
+        calls[target.rank] = {source, target};
+        if (calls.size() < leaders_.size()) return;
+        std::vector<Operand> result;
+        const auto operands = [&](const std::byte* data) {
+            const auto* first = reinterpret_cast<const Operand*>(data);
+            return std::vector<Operand>(first, first + target.units);
+        };
+        for (const int leader : leaders_) {
+            if (which == Collective::bcast) {
+                if (leader == leaders_[static_cast<std::size_t>(root)]) result = operands(calls[leader].source);
+            } else if (result.empty()) {
+                result = operands(calls[leader].source);
+            } else {
+                auto right = operands(calls[leader].source);
+                combine(result.data(), right.data(), target.units, ordered);
+                result = right;
+            }
+        }
+        for (const auto& [leader, call] : calls) {
+            if (call.target.units != target.units) defect = "leaders disagree about the length";
+            if (call.target.data != nullptr && target.units != 0)
+                std::memcpy(call.target.data, result.data(), target.units * sizeof(Operand));
+            completions_[static_cast<std::size_t>(leader)].push_back(call.target.token);
+        }
+        collectives_.erase(order);
     }
 
     // Delivers one random matched message, if there is one.
@@ -70,8 +117,15 @@ public:
     }
 
     std::optional<std::string> defect;
+    bool ordered = false;
 
 private:
+    struct Call {
+        const std::byte* source;
+        Posted target;
+    };
+    std::vector<int> leaders_;
+    std::map<std::uint64_t, std::map<int, Call>> collectives_;
     std::map<Route, std::pair<std::deque<Posted>, std::deque<Posted>>> routes_;
     std::vector<std::pair<Posted, Posted>> matched_;
     std::vector<std::vector<Token>> completions_;
@@ -89,6 +143,11 @@ public:
         network_.post({peer, rank_, tag}, {rank_, token, data, units}, false);
         return 0;
     }
+    Status collective(Collective which, int root, std::uint64_t order, const std::byte* source, std::byte* target,
+                      std::uint64_t units, Token token) override {
+        network_.post_collective(which, root, order, source, {rank_, token, target, units});
+        return 0;
+    }
     Status progress(std::vector<Token>& completed) override {
         network_.take(rank_, completed, random_);
         return 0;
@@ -103,17 +162,8 @@ private:
 class OperandOperations : public LocalOperations {
 public:
     explicit OperandOperations(bool ordered) : ordered_(ordered) {}
-    Status reduce(const std::byte* left_bytes, std::byte* right_bytes, std::uint64_t units) override {
-        const auto* left = reinterpret_cast<const Operand*>(left_bytes);
-        auto* right = reinterpret_cast<Operand*>(right_bytes);
-        for (std::uint64_t i = 0; i < units; ++i) {
-            const bool fits = left[i].unit == right[i].unit && (!ordered_ || left[i].last + 1 == right[i].first);
-            right[i].poisoned |= left[i].poisoned | (fits ? 0U : 1U);
-            right[i].ranks += left[i].ranks;
-            right[i].sum += left[i].sum;
-            right[i].first = std::min(left[i].first, right[i].first);
-            right[i].last = std::max(left[i].last, right[i].last);
-        }
+    Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) override {
+        combine(reinterpret_cast<const Operand*>(left), reinterpret_cast<Operand*>(right), units, ordered_);
         return 0;
     }
     Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
@@ -125,17 +175,26 @@ private:
     bool ordered_;
 };
 
+bool has_collective(const Plan& plan) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(),
+                       [](const Step& step) { return step.kind == StepKind::collective; });
+}
+
 }  // namespace
 
 // Sums of different sets of ranks differ, with overwhelming probability.
 std::uint64_t contribution(std::uint32_t rank) { return (rank + 1) * 0x9E3779B97F4A7C15ULL ^ (rank << 7); }
 
 Operand operand_of(std::uint32_t rank, std::uint64_t unit) {
-    return {.unit = unit, .ranks = 1, .first = rank, .last = rank, .poisoned = 0, .sum = contribution(rank)};
+    const std::uint64_t value = contribution(rank);
+    return {.unit = unit, .ranks = 1, .first = rank, .last = rank, .poisoned = 0, .sum = value, .bits = value};
 }
 
 std::optional<std::string> simulate(std::vector<SimulatedRank>& ranks, bool ordered, std::mt19937_64& random) {
     Network network(ranks.size());
+    network.ordered = ordered;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+        if (has_collective(ranks[rank].plan)) network.add_leader(static_cast<int>(rank));
     OperandOperations operations(ordered);
     std::vector<std::unique_ptr<SimulatedTransport>> transports;
     std::vector<Engine> engines(ranks.size());
@@ -164,6 +223,31 @@ std::optional<std::string> simulate(std::vector<SimulatedRank>& ranks, bool orde
     }
     if (!network.is_idle()) return "a message is still under way at the end";
     return std::nullopt;
+}
+
+bool nobody_finishes_without(const std::vector<Plan>& plans, std::size_t absent, std::mt19937_64& random) {
+    Network network(plans.size());
+    OperandOperations operations(false);
+    std::vector<SimulatedTransport> transports;
+    transports.reserve(plans.size());
+    std::vector<Engine> engines(plans.size());
+    std::vector<std::vector<Operand>> memory(plans.size());
+    for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+        transports.emplace_back(network, static_cast<int>(rank), random);
+        if (rank == absent) continue;
+        memory[rank].resize(plans[rank].scratch_units() + 1);
+        const RunBuffers buffers{nullptr, reinterpret_cast<std::byte*>(memory[rank].data()),
+                                 reinterpret_cast<std::byte*>(memory[rank].data() + 1), sizeof(Operand)};
+        if (engines[rank].start(plans[rank], buffers, transports[rank], operations) != 0) return false;
+    }
+    while (!network.is_idle()) {
+        while (network.deliver(random)) continue;
+        for (std::size_t rank = 0; rank < plans.size(); ++rank)
+            if (rank != absent && !engines[rank].done() && engines[rank].advance() != 0) return false;
+    }
+    for (std::size_t rank = 0; rank < plans.size(); ++rank)
+        if (rank != absent && engines[rank].done()) return false;
+    return true;
 }
 
 }  // namespace hcoll::test

@@ -17,18 +17,20 @@ struct Mutation {
 };
 
 bool remove_edge(Plan& plan, std::size_t choice) {
-    for (Step& step : plan.steps) {
-        if (choice < step.successors) {
-            const std::size_t position = step.first_successor + choice;
-            const std::uint32_t target = plan.successors[position];
-            plan.successors.erase(plan.successors.begin() + static_cast<std::ptrdiff_t>(position));
-            --step.successors;
-            for (Step& other : plan.steps) other.first_successor -= other.first_successor > position ? 1U : 0U;
-            --plan.steps[target].dependencies;
-            return true;
+    for (Phase& phase : plan.phases)
+        for (std::uint32_t index = 0; index < phase.steps; ++index) {
+            Step& step = plan.steps[phase.first_step + index];
+            if (choice < step.successors) {
+                const std::size_t position = step.first_successor + choice;
+                const std::uint32_t target = plan.successors[position];
+                plan.successors.erase(plan.successors.begin() + static_cast<std::ptrdiff_t>(position));
+                --step.successors;
+                for (Step& other : plan.steps) other.first_successor -= other.first_successor > position ? 1U : 0U;
+                --plan.steps[phase.first_step + target].dependencies;
+                return true;
+            }
+            choice -= step.successors;
         }
-        choice -= step.successors;
-    }
     return false;
 }
 
@@ -40,12 +42,11 @@ const Mutation mutations[] = {
     {"drop an edge", [](Plan& plan, std::size_t choice) { return remove_edge(plan, choice); }},
     {"wrong peer",
      [](Plan& plan, std::size_t choice) {
-         return change_step(plan, choice, [](Step& step) { return step.is_communication() && (step.peer += 1, true); });
+         return change_step(plan, choice, [](Step& step) { return step.is_message() && (step.peer += 1, true); });
      }},
     {"wrong channel",
      [](Plan& plan, std::size_t choice) {
-         return change_step(plan, choice,
-                            [](Step& step) { return step.is_communication() && (step.channel += 1, true); });
+         return change_step(plan, choice, [](Step& step) { return step.is_message() && (step.channel += 1, true); });
      }},
     {"shorter source",
      [](Plan& plan, std::size_t choice) {
@@ -102,11 +103,20 @@ TEST(Mutants, EveryOneIsFound) {
     for (const Algorithm& algorithm : algorithms())
         for (const int ranks : {2, 3, 5, 8})
             for (const bool in_place : {false, true}) {
-                const bool has_operands = algorithm.collective != Collective::bcast;
+                const bool has_operands =
+                    algorithm.collective != Collective::bcast && algorithm.collective != Collective::barrier;
                 if (!has_operands && in_place) continue;
-                const int root = algorithm.collective == Collective::allreduce ? 0 : 1;
-                PlanCase plan_case{&algorithm, algorithm.defaults, ranks, root, 13, 2, in_place, has_operands};
+                PlanCase plan_case{.algorithm = &algorithm,
+                                   .parameters = algorithm.defaults,
+                                   .ranks = ranks,
+                                   .root = has_root(algorithm.collective) ? 1 : 0,
+                                   .units = algorithm.collective == Collective::barrier ? 1U : 13U,
+                                   .unit_bytes = 2,
+                                   .in_place = in_place,
+                                   .layout = block_layout(ranks > 3 ? std::vector{ranks - 3, 3} : std::vector{ranks})};
                 plan_case.parameters.pipeline = {8, 2, 4};
+                plan_case.ordered = is_reduction(algorithm.collective) &&
+                                    keeps_order(algorithm, plan_case.parameters, *plan_case.layout.placement);
                 const std::vector<Plan> plans = build_plans(plan_case);
                 for (const Mutation& mutation : mutations)
                     for (std::size_t rank = 0; rank < plans.size(); ++rank)
@@ -121,7 +131,7 @@ TEST(Mutants, EveryOneIsFound) {
                         }
             }
     std::printf("%zu mutants\n", mutants);
-    EXPECT_GT(mutants, 1000U);
+    EXPECT_GT(mutants, 10000U);
 }
 
 }  // namespace

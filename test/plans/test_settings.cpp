@@ -49,7 +49,7 @@ TEST(SettingsText, AlgorithmAndParametersAreRead) {
     EXPECT_EQ(settings.choice(Collective::bcast).parameters.pipeline.segment_bytes, 131072U);
     EXPECT_EQ(settings.choice(Collective::bcast).parameters.pipeline.sends, 3U);
     EXPECT_EQ(settings.choice(Collective::bcast).parameters.pipeline.receives, 4U);
-    EXPECT_EQ(settings.choice(Collective::allreduce).parameters.tree, TreeShape::chain);
+    EXPECT_EQ(settings.choice(Collective::allreduce).parameters.tree.shape, TreeShape::chain);
 }
 
 struct Mistake {
@@ -62,13 +62,13 @@ TEST(SettingsText, EveryMistakeGivesOneWarningThatSaysWhatIsValid) {
     for (const Mistake& mistake :
          {Mistake{"LIBHCOLL_BCASTT", "chain", "did you mean LIBHCOLL_BCAST?"},
           Mistake{"LIBHCOLL_BCAST", "chian", "did you mean chain?"},
-          Mistake{"LIBHCOLL_BCAST", "recursive_doubling", "valid are auto, vendor, binomial, chain or binary"},
+          Mistake{"LIBHCOLL_BCAST", "recursive_doubling", "valid are auto, vendor, flat, chain, ring,"},
           Mistake{"LIBHCOLL_BCAST", "chain:segmnt=4k", "did you mean segment?"},
           Mistake{"LIBHCOLL_BCAST", "chain:segment", "write segment=128k"},
           Mistake{"LIBHCOLL_BCAST", "chain:sends=0", "a number from 1 to 64"},
           Mistake{"LIBHCOLL_BCAST", "chain:segment=4x", "a size from 0 to 1G"},
           Mistake{"LIBHCOLL_BCAST", "vendor:segment=4k", "'vendor' has no parameters"},
-          Mistake{"LIBHCOLL_ALLREDUCE", "reduce_bcast:tree=oak", "chain, binary or binomial"},
+          Mistake{"LIBHCOLL_ALLREDUCE", "reduce_bcast:tree=oak", "k_nomial or two_tree"},
           Mistake{"LIBHCOLL_ENABLE", "maybe", "neither 0 nor 1"}, Mistake{"LIBHCOLL_LOG", "wran", "did you mean warn?"},
           Mistake{"LIBHCOLL_REPORT", "2", "ends in .json"}, Mistake{"LIBHCOLL_SETUP_CALLS", "0", "from 1 to 1G"}}) {
         std::vector<std::string> warnings;

@@ -1,0 +1,61 @@
+// Allreduce with several leaders per node, each for a slice of the vector (DPML).
+//
+//   node      0 1 2 3        slice 0 of all to leader 0, slice 1 to leader 1, ...: reduced inside the node
+//             | | | |
+//   network   0-4 1-5 2-6    one allreduce per slice, all at once, over the leaders of that slice
+//             | | | |
+//   node      0 1 2 3        every leader gives its slice to all
+//
+// The network is used by L ranks of each node at once, each with m/L bytes. Leaders are spread over the node's ranks, and
+// so over its sockets; a node with fewer ranks bounds L for all. An operation that does not commute needs
+// Placement::is_in_rank_order.
+//
+// Source: Bayatpour et al. 2017 (SC17), Scalable reduction collectives with data partitioning-based multi-leader design.
+// N = 2^t nodes, p ranks each: over the network, recursive multiplying with radix 2 takes t steps and t m bytes per node,
+// Rabenseifner's 2 t steps and 2 (N - 1)/N m bytes per node. On the node two steps, p - 1 messages each way;
+// 2 (p - 1) m bytes per node.
+#include "algorithms/algorithms.hpp"
+#include "algorithms/exchange.hpp"
+#include "algorithms/halving.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// The ranks that lead a slice, node by node.
+RankGroup leaders_of_slice(const Placement& placement, int slice, int slices, int rank) {
+    std::vector<int> leaders;
+    for (int node = 0; node < placement.nodes(); ++node) {
+        const auto ranks = placement.ranks_of_node(node);
+        leaders.push_back(ranks[static_cast<std::size_t>(slice) * ranks.size() / static_cast<std::size_t>(slices)]);
+    }
+    return {std::move(leaders), rank};
+}
+
+}  // namespace
+
+Plan allreduce_multi_leader(const PlanRequest& request, const AlgorithmParameters& parameters) {
+    PlanBuilder plan(request, parameters.pipeline);
+    const Placement& placement = *request.placement;
+    const RankGroup node(placement.ranks_of_node(placement.node_of(request.rank)), request.rank);
+    const int slices = std::min(parameters.leaders, placement.fewest_ranks_of_a_node());
+    const Region own = request.in_place ? plan.output() : plan.input();
+    const Tree flat{.shape = TreeShape::flat};
+    const auto leader = [&](int slice) { return slice * node.size() / slices; };
+    const auto result = [&](int slice) { return piece_of(plan.output(), slice, slices); };
+
+    for (int slice = 0; slice < slices; ++slice)
+        reduce_along(plan, node, leader(slice), flat, request.ordered, piece_of(own, slice, slices), result(slice));
+    for (int slice = 0; slice < slices; ++slice) {
+        if (leader(slice) != node.self()) continue;
+        const RankGroup leaders = leaders_of_slice(placement, slice, slices, request.rank);
+        if (parameters.exchange == NetworkExchange::rabenseifner)
+            allreduce_halving(plan, leaders, request.ordered, result(slice), result(slice));
+        else
+            allreduce_exchange(plan, leaders, parameters.radix, result(slice), result(slice));
+    }
+    for (int slice = 0; slice < slices; ++slice) bcast_along(plan, node, leader(slice), flat, result(slice));
+    return plan.finish();
+}
+
+}  // namespace hcoll

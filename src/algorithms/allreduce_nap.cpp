@@ -1,0 +1,127 @@
+// Node-aware parallel Allreduce (NAP): every rank of a node talks to another node in the same step.
+//
+//   node 0      node 1      node 2      node 3        4 ranks each; lane r of a node is for subgroup (here: node) r
+//   0 1 2 3     4 5 6 7     8 9 a b     c d e f
+//     1---------4             rank 1 of node 0 and rank 0 of node 1 exchange what their nodes have,
+//       2---------------------8         and so on for every pair of nodes: one step over the network;
+//         3-------------------------------c    then the ranks of each node combine what they received
+//
+// Before: an allreduce on the node. Step i merges up to k subgroups of k^(i-1) nodes into groups of k^i (k: the radix, the
+// ranks of a node if not said). The node at position x of subgroup m exchanges with the one at position x of each other
+// subgroup r, by its lane r and the other's lane m. Afterwards the node combines: lane m contributes what the node had.
+//
+// Any number of nodes: groups are cut into nearly equal subgroups, which differ by one node at most. A node that has no
+// partner in a shorter subgroup gets that subgroup's sum from the lane of one of its nodes that is idle otherwise (the one
+// for its own subgroup). Any number of ranks per node: one that has fewer ranks than there are lanes uses some for several.
+//
+// Source: Bienz, Olson, Gropp 2019, algorithm III, figures 6 to 9, section III-A and equation 6.
+// N nodes of p ranks, k = p: ceil(log_p N) network steps; in each, a node sends at most p - 1 messages of m bytes, one by
+// each rank (N = p^t: N t (p - 1) m bytes over the network). On the node, (1 + steps) allreduces of ceil(log2 p) steps.
+// An operation that does not commute needs Placement::is_in_rank_order.
+#include "algorithms/algorithms.hpp"
+#include "algorithms/exchange.hpp"
+#include "algorithms/node_merges.hpp"
+
+namespace hcoll {
+
+namespace {
+
+class Nap {
+public:
+    Nap(PlanBuilder& plan, const PlanRequest& request)
+        : plan_(plan),
+          placement_(*request.placement),
+          node_(placement_.node_of(request.rank)),
+          ranks_(placement_.ranks_of_node(node_), request.rank) {}
+
+    const RankGroup& ranks_of_node() const { return ranks_; }
+
+    // What the caller's lanes receive in a step is combined in the order of lanes, and then with that of the other ranks.
+    void merge(const Merge& group) {
+        const Blocks& subgroups = group.subgroups;
+        const Lanes lanes{subgroups.blocks, ranks_.size()};
+        const int mine = subgroups.block_of(node_ - group.first);
+        const int position = node_ - group.node(mine, 0);
+        std::vector<Region> operands;
+        std::vector<int> block_of_operand;
+        for (int lane = 0; lane < lanes.lanes; ++lane) {
+            if (lanes.rank_of(lane) != ranks_.self()) continue;
+            if (lane == mine) serve_longer_subgroups(group, mine, position);
+            operands.push_back(lane == mine ? plan_.output() : receive(group, lane, mine, position));
+            block_of_operand.push_back(lanes.blocks().block_of(lane));
+        }
+        const std::vector<Region> all = operands;
+        combine_as_exchange_would(operands, block_of_operand);
+        allreduce_exchange(plan_, ranks_, lanes.contributors(), 2, operands.empty() ? plan_.output() : operands.back(),
+                           plan_.output());
+        for (const Region& operand : all)
+            if (operand.buffer == Buffer::scratch) plan_.release(operand);
+    }
+
+private:
+    // Blocks first, then neighbors, until one operand is left.
+    void combine_as_exchange_would(std::vector<Region>& operands, std::vector<int>& blocks) {
+        while (operands.size() > 1) {
+            std::vector<Region> combined;
+            std::vector<int> combined_blocks;
+            for (std::size_t i = 0; i < operands.size(); ++i) {
+                if (!combined.empty() && combined_blocks.back() == blocks[i]) {
+                    plan_.reduce(combined.back(), operands[i]);
+                    combined.back() = operands[i];
+                } else {
+                    combined.push_back(operands[i]);
+                    combined_blocks.push_back(blocks[i]);
+                }
+            }
+            for (int& block : combined_blocks) block /= 2;
+            operands = std::move(combined);
+            blocks = std::move(combined_blocks);
+        }
+    }
+
+    int rank_for(int node, int lane, int lanes) const {
+        const auto ranks = placement_.ranks_of_node(node);
+        return ranks[static_cast<std::size_t>(Lanes{lanes, static_cast<int>(ranks.size())}.rank_of(lane))];
+    }
+
+    Region receive(const Merge& group, int from, int mine, int position) {
+        const Region operand = plan_.scratch();
+        const int lanes = group.subgroups.blocks;
+        const int size = group.subgroups.size(from);
+        if (position < size) {
+            const int partner = rank_for(group.node(from, position), mine, lanes);
+            plan_.send(partner, plan_.output());
+            plan_.recv(partner, operand);
+        } else {
+            plan_.recv(rank_for(group.node(from, mine % size), from, lanes), operand);
+        }
+        return operand;
+    }
+
+    // To the last node of each longer subgroup, which has no partner in this one; its nodes take turns.
+    void serve_longer_subgroups(const Merge& group, int mine, int position) {
+        const int size = group.subgroups.size(mine);
+        for (int other = 0; other < group.subgroups.blocks; ++other)
+            if (group.subgroups.size(other) > size && other % size == position)
+                plan_.send(rank_for(group.node(other, size), mine, group.subgroups.blocks), plan_.output());
+    }
+
+    PlanBuilder& plan_;
+    const Placement& placement_;
+    int node_;
+    RankGroup ranks_;
+};
+
+}  // namespace
+
+Plan allreduce_nap(const PlanRequest& request, const AlgorithmParameters& parameters) {
+    PlanBuilder plan(request, parameters.pipeline);
+    const int nodes = request.placement->nodes();
+    const int radix = parameters.radix != 0 ? parameters.radix : std::max(2, request.ranks / nodes);
+    Nap nap(plan, request);
+    allreduce_exchange(plan, nap.ranks_of_node(), 2, request.in_place ? plan.output() : plan.input(), plan.output());
+    for (const Merge& group : merges_of(request.placement->node_of(request.rank), nodes, radix)) nap.merge(group);
+    return plan.finish();
+}
+
+}  // namespace hcoll
