@@ -8,7 +8,7 @@
 // Source: Luo 2020 (thesis), section 3.1; trees in tree.hpp.
 // n ranks, S segments of m/S bytes; steps are message latencies on the longest path:
 //   chain     n - 1 + S - 1 steps, m bytes sent by each rank but the last
-//   binary    at most 2 (log2(n+1) - 1) + 2 (S - 1) steps, at most 2 m bytes sent by a rank
+//   binary    at most 2 floor(log2 n) + 2 (S - 1) steps, at most 2 m bytes sent by a rank
 //   binomial  ceil(log2 n) steps unsegmented, ceil(log2 n) m bytes sent by the root
 // In all of them m bytes are received by each rank but the root: (n - 1) m in total.
 #include "algorithms/algorithms.hpp"
