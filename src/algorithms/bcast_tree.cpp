@@ -12,7 +12,7 @@
 //   chain     n - 1 + S - 1 steps, m bytes sent by each rank but the last
 //   ring      floor(n / 2) + (2 (S - 1) steps more), 2 m bytes sent by the root, m by others
 //   linear    root r: max(r, n - 1 - r) steps and one where both sides are equally long, 2 m bytes sent by the root
-//   binary    at most 2 (log2(n+1) - 1) + 2 (S - 1) steps, at most 2 m bytes sent by a rank
+//   binary    at most 2 floor(log2 n) + 2 (S - 1) steps, at most 2 m bytes sent by a rank
 //   binomial  ceil(log2 n) steps unsegmented, ceil(log2 n) m bytes sent by the root
 //   k_nomial  radix k: at most (k - 1) ceil(log_k n) steps, as many m bytes sent by the root
 //   two_tree  about 2 log2 n + 2 S steps of m/2S bytes; at most m bytes and half a segment sent by a rank
