@@ -137,7 +137,7 @@ Problem VirtualLayout::parse_file(const std::string& name, VirtualLayout& layout
     const bool is_file = std::filesystem::is_regular_file(name, error);
     std::ifstream file(name);
     // Anything else, such as a device, might never end.
-    if (!is_file || !file) return fmt::format("the file {} cannot be read; it would have {}", name, form);
+    if (!is_file || !file) return fmt::format("the file {} cannot be read; a layout file has {}", name, form);
 
     VirtualLayout parsed;
     parsed.kind_ = Kind::list;
@@ -147,15 +147,16 @@ Problem VirtualLayout::parse_file(const std::string& name, VirtualLayout& layout
         if (words.empty()) continue;
         Seat seat;
         if (const Problem problem = parse_seat(words, seat))
-            return fmt::format("line {} of the file {} is not valid: {}; the file has {}", number, name, *problem,
+            return fmt::format("line {} of the file {} is not valid: {}; a layout file has {}", number, name, *problem,
                                form);
         if (parsed.list_.size() == bound)
             return fmt::format("line {} of the file {} is not valid: it is the seat of more than {} ranks", number,
                                name, bound);
         parsed.list_.push_back(seat);
     }
-    if (file.bad()) return fmt::format("the file {} cannot be read to its end; it would have {}", name, form);
-    if (parsed.list_.empty()) return fmt::format("the file {} has a seat for no rank; it would have {}", name, form);
+    if (file.bad()) return fmt::format("the file {} cannot be read to its end; a layout file has {}", name, form);
+    if (parsed.list_.empty())
+        return fmt::format("the file {} has a seat for no rank; a layout file has {}", name, form);
     layout = std::move(parsed);
     return std::nullopt;
 }
