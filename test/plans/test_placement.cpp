@@ -102,6 +102,7 @@ TEST(Placement, BlockIsInRankOrder) {
 
 TEST(Placement, CyclicRanksAreGatheredByNode) {
     std::vector<Seat> seats;
+    seats.reserve(7);
     for (int rank = 0; rank < 7; ++rank) seats.push_back({.node = rank % 3, .socket = 0, .core = rank / 3});
     const Placement placement = checked(seats);
     EXPECT_EQ(placement.nodes(), 3);
@@ -113,6 +114,7 @@ TEST(Placement, CyclicRanksAreGatheredByNode) {
 
 TEST(Placement, SocketsThatAlternateAreNotInRankOrder) {
     std::vector<Seat> seats;
+    seats.reserve(8);
     for (int rank = 0; rank < 8; ++rank) seats.push_back({.node = rank / 4, .socket = rank % 2, .core = rank % 4});
     const Placement placement = checked(seats);
     EXPECT_EQ(list(placement.ranks_of_node(0)), (std::vector<int>{0, 1, 2, 3}));
@@ -154,6 +156,7 @@ TEST(Placement, UnevenNodesAndSockets) {
 
 TEST(Placement, OneRankPerNode) {
     std::vector<Seat> seats;
+    seats.reserve(5);
     for (int rank = 0; rank < 5; ++rank) seats.push_back({.node = 4 - rank});
     const Placement placement = checked(seats);
     EXPECT_EQ(placement.nodes(), 5);
