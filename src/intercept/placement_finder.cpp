@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "intercept/errors_return.hpp"
 #include "intercept/log.hpp"
 #include "intercept/world_ranks.hpp"
@@ -12,17 +10,6 @@
 namespace hcoll {
 
 namespace {
-
-std::uint64_t hash_of(const std::vector<Seat>& seats) {
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    const auto add = [&](int number) { hash = (hash ^ static_cast<std::uint32_t>(number)) * 0x100000001b3ULL; };
-    for (const Seat& seat : seats) {
-        add(seat.node);
-        add(seat.socket);
-        add(seat.core);
-    }
-    return hash;
-}
 
 void warn_of_layout(const std::string& problem) {
     log_line(LogLevel::warn, fmt::format("LIBHCOLL_TOPOLOGY: {}; they are taken to be where they really are", problem));
@@ -60,26 +47,14 @@ std::shared_ptr<const Placement> PlacementFinder::find(const Request& request) {
         const std::vector<int> world_ranks = world_ranks_of(request.communicator);
         if (world_ranks.empty()) return nullptr;
         for (const int world_rank : world_ranks) seats.push_back(world_[static_cast<std::size_t>(world_rank)]);
-        return share(std::move(seats));
+        return shared_.get(std::move(seats));
     }
     if (!request.layout.is_automatic()) {
         const auto problem = request.layout.seats(request.size, seats);
-        if (!problem) return share(std::move(seats));
+        if (!problem) return shared_.get(std::move(seats));
         if (request.rank == 0 && !has_warned_.exchange(true)) warn_of_layout(*problem);
     }
-    return share(gather(request.communicator, request.rank, request.size));
-}
-
-std::shared_ptr<const Placement> PlacementFinder::share(std::vector<Seat> seats) {
-    const std::uint64_t hash = hash_of(seats);
-    const std::lock_guard lock(mutex_);
-    std::erase_if(shared_, [](const Shared& one) { return one.placement.expired(); });
-    for (const Shared& one : shared_)
-        if (one.hash == hash && one.seats == seats)
-            if (auto placement = one.placement.lock()) return placement;
-    auto placement = std::make_shared<const Placement>(seats);
-    shared_.push_back({.hash = hash, .seats = std::move(seats), .placement = placement});
-    return placement;
+    return shared_.get(gather(request.communicator, request.rank, request.size));
 }
 
 }  // namespace hcoll

@@ -4,13 +4,12 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "progress/vendor.hpp"
 #include "topology/placement.hpp"
+#include "topology/shared_placements.hpp"
 #include "topology/virtual_layout.hpp"
 
 namespace hcoll {
@@ -33,19 +32,11 @@ public:
     std::shared_ptr<const Placement> find(const Request& request);
 
 private:
-    struct Shared {
-        std::uint64_t hash;
-        std::vector<Seat> seats;
-        std::weak_ptr<const Placement> placement;
-    };
-
     std::vector<Seat> gather(MPI_Comm communicator, int rank, int size);
-    std::shared_ptr<const Placement> share(std::vector<Seat> seats);
 
     std::vector<Seat> world_;  // by rank of MPI_COMM_WORLD; complete when MPI_Init returns
     std::atomic<bool> has_warned_{false};
-    std::mutex mutex_;
-    std::vector<Shared> shared_;  // those that communicators have
+    SharedPlacements shared_;
 };
 
 }  // namespace hcoll

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "topology/placement.hpp"
+#include "topology/shared_placements.hpp"
 
 namespace hcoll {
 namespace {
@@ -207,6 +209,33 @@ TEST(Placement, RandomSeatsAreConsistent) {
         for (Seat& seat : seats) seat = {.node = next(6), .socket = next(4) - (round % 2), .core = next(16)};
         checked(seats);
     }
+}
+
+TEST(SharedPlacements, SeatsAlikeHaveOneUntilNobodyHasIt) {
+    SharedPlacements shared;
+    auto world = shared.get(block(2, 2, 2));
+    auto duplicate = shared.get(block(2, 2, 2));
+    const auto half = shared.get(block(1, 2, 2));
+    EXPECT_EQ(world, duplicate);
+    EXPECT_NE(world, half);
+    EXPECT_EQ(*world, Placement(block(2, 2, 2)));
+    EXPECT_EQ(shared.size(), 2U);
+    world.reset();
+    EXPECT_EQ(shared.size(), 2U);
+    duplicate.reset();
+    EXPECT_EQ(shared.size(), 1U);
+    EXPECT_EQ(shared.get(block(2, 2, 2))->nodes(), 2);
+}
+
+TEST(SharedPlacements, ThreadsThatAskAtOnceGetTheSame) {
+    SharedPlacements shared;
+    std::vector<std::shared_ptr<const Placement>> found(8);
+    {
+        std::vector<std::jthread> threads;
+        for (auto& placement : found) threads.emplace_back([&] { placement = shared.get(block(4, 2, 8)); });
+    }
+    for (const auto& placement : found) EXPECT_EQ(placement, found.front());
+    EXPECT_EQ(shared.size(), 1U);
 }
 
 }  // namespace
