@@ -6,7 +6,8 @@
 //       2---------------------8         and so on for every pair of nodes: one step over the network;
 //         3-------------------------------c    then the ranks of each node combine what they received
 //
-// Before: an allreduce on the node. Step i merges up to k subgroups of k^(i-1) nodes into groups of k^i (k: the radix, the
+// Before: an allreduce among the ranks of the node that will have a lane (others give them their operands before, and get
+// the result at the end). Step i merges up to k subgroups of k^(i-1) nodes into groups of k^i (k: the radix, the
 // ranks of a node if not said). The node at position x of subgroup m exchanges with the one at position x of each other
 // subgroup r, by its lane r and the other's lane m. Afterwards the node combines: lane m contributes what the node had.
 //
@@ -28,37 +29,61 @@ namespace {
 
 class Nap {
 public:
-    Nap(PlanBuilder& plan, const PlanRequest& request)
+    Nap(PlanBuilder& plan, const PlanRequest& request, int radix)
         : plan_(plan),
           placement_(*request.placement),
+          radix_(radix),
           node_(placement_.node_of(request.rank)),
-          ranks_(placement_.ranks_of_node(node_), request.rank) {}
+          merges_(merges_of(node_, placement_.nodes(), radix)),
+          blocks_(blocks_of_node(static_cast<int>(placement_.ranks_of_node(node_).size()), merges_)),
+          workers_(firsts_of_blocks(), request.rank),
+          block_(block_of(placement_.index_on_node(request.rank)), request.rank) {}
 
-    const RankGroup& ranks_of_node() const { return ranks_; }
+    void build(bool ordered, const Region& own) {
+        const Region result = plan_.output();
+        reduce_along(plan_, block_, 0, {.shape = TreeShape::binomial}, ordered, own, result);
+        if (workers_.has_self()) {
+            allreduce_exchange(plan_, workers_, 2, block_.size() > 1 ? result : own, result);
+            for (const Merge& group : merges_) merge(group);
+        }
+        bcast_along(plan_, block_, 0, {.shape = TreeShape::binomial}, result);
+    }
+
+private:
+    std::vector<int> firsts_of_blocks() const {
+        std::vector<int> firsts;
+        for (int block = 0; block < blocks_.blocks; ++block)
+            firsts.push_back(placement_.ranks_of_node(node_)[static_cast<std::size_t>(blocks_.first(block))]);
+        return firsts;
+    }
+    std::span<const int> block_of(int index) const {
+        const int block = blocks_.block_of(index);
+        return placement_.ranks_of_node(node_).subspan(static_cast<std::size_t>(blocks_.first(block)),
+                                                       static_cast<std::size_t>(blocks_.size(block)));
+    }
 
     // What the caller's lanes receive in a step is combined in the order of lanes, and then with that of the other ranks.
     void merge(const Merge& group) {
         const Blocks& subgroups = group.subgroups;
-        const Lanes lanes{subgroups.blocks, ranks_.size()};
+        const Lanes lanes{subgroups.blocks, blocks_.members};
         const int mine = subgroups.block_of(node_ - group.first);
         const int position = node_ - group.node(mine, 0);
         std::vector<Region> operands;
         std::vector<int> block_of_operand;
         for (int lane = 0; lane < lanes.lanes; ++lane) {
-            if (lanes.rank_of(lane) != ranks_.self()) continue;
+            if (lanes.rank_of(lane) != workers_.self()) continue;
             if (lane == mine) serve_longer_subgroups(group, mine, position);
             operands.push_back(lane == mine ? plan_.output() : receive(group, lane, mine, position));
             block_of_operand.push_back(lanes.blocks().block_of(lane));
         }
         const std::vector<Region> all = operands;
         combine_as_exchange_would(operands, block_of_operand);
-        allreduce_exchange(plan_, ranks_, lanes.contributors(), 2, operands.empty() ? plan_.output() : operands.back(),
-                           plan_.output());
+        allreduce_exchange(plan_, workers_, lanes.contributors(), 2,
+                           operands.empty() ? plan_.output() : operands.back(), plan_.output());
         for (const Region& operand : all)
             if (operand.buffer == Buffer::scratch) plan_.release(operand);
     }
 
-private:
     // Blocks first, then neighbors, until one operand is left.
     void combine_as_exchange_would(std::vector<Region>& operands, std::vector<int>& blocks) {
         while (operands.size() > 1) {
@@ -81,7 +106,9 @@ private:
 
     int rank_for(int node, int lane, int lanes) const {
         const auto ranks = placement_.ranks_of_node(node);
-        return ranks[static_cast<std::size_t>(Lanes{lanes, static_cast<int>(ranks.size())}.rank_of(lane))];
+        const int count = static_cast<int>(ranks.size());
+        const Blocks blocks = blocks_of_node(count, merges_of(node, placement_.nodes(), radix_));
+        return ranks[static_cast<std::size_t>(blocks.first(Lanes{lanes, count}.rank_of(lane)))];
     }
 
     Region receive(const Merge& group, int from, int mine, int position) {
@@ -108,8 +135,12 @@ private:
 
     PlanBuilder& plan_;
     const Placement& placement_;
+    int radix_;
     int node_;
-    RankGroup ranks_;
+    std::vector<Merge> merges_;
+    Blocks blocks_;      // of the node's ranks
+    RankGroup workers_;  // the first of each block
+    RankGroup block_;    // the caller's
 };
 
 }  // namespace
@@ -118,9 +149,7 @@ Plan allreduce_nap(const PlanRequest& request, const AlgorithmParameters& parame
     PlanBuilder plan(request, parameters.pipeline);
     const int nodes = request.placement->nodes();
     const int radix = parameters.radix != 0 ? parameters.radix : std::max(2, request.ranks / nodes);
-    Nap nap(plan, request);
-    allreduce_exchange(plan, nap.ranks_of_node(), 2, request.in_place ? plan.output() : plan.input(), plan.output());
-    for (const Merge& group : merges_of(request.placement->node_of(request.rank), nodes, radix)) nap.merge(group);
+    Nap(plan, request, radix).build(request.ordered, request.in_place ? plan.output() : plan.input());
     return plan.finish();
 }
 

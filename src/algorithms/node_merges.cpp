@@ -17,4 +17,10 @@ std::vector<Merge> merges_of(int node, int nodes, int radix) {
     return merges;
 }
 
+Blocks blocks_of_node(int ranks, const std::vector<Merge>& merges) {
+    int most = merges.empty() ? ranks : 1;
+    for (const Merge& merge : merges) most = std::max(most, Lanes{merge.subgroups.blocks, ranks}.contributors());
+    return {ranks, most};
+}
+
 }  // namespace hcoll

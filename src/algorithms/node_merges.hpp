@@ -31,4 +31,7 @@ struct Lanes {
     Blocks blocks() const { return {lanes, largest_power_of_two(lanes)}; }
 };
 
+// The ranks of a node, cut into a block for each rank that serves lanes in some step; the first of a block does.
+Blocks blocks_of_node(int ranks, const std::vector<Merge>& merges);
+
 }  // namespace hcoll

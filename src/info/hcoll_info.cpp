@@ -2,6 +2,7 @@
 //
 //   hcoll-info                   for this machine
 //   mpiexec -n 4 hcoll-info      for that job: rank 0 prints
+//   hcoll-info --topology        only where ranks are, drawn; --layout 4x2x4:cyclic for a virtual layout, without a job
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "info/job.hpp"
+#include "info/topology.hpp"
 #include "tuning/settings.hpp"
 #include "tuning/text.hpp"
 
@@ -134,15 +136,28 @@ int run(int argc, char** argv) {
         "Settings, MPI libraries, places of ranks and algorithms of libhcoll. Under mpiexec: those of the job."};
     bool as_json = false;
     bool as_reference = false;
+    bool topology = false;
     std::string mpi;
+    info::TopologyOptions topology_options;
     app.add_flag("--json", as_json, "print JSON");
     app.add_flag("--reference", as_reference, "print the settings reference (docs/settings.md)");
     app.add_option("--mpi", mpi, "the MPI library to examine: a file or a name, such as libmpi.so.40");
+    auto* draw = app.add_flag("--topology", topology, "draw where the ranks are (LIBHCOLL_TOPOLOGY is followed)");
+    app.add_option("--layout", topology_options.layout, "draw this layout, as LIBHCOLL_TOPOLOGY takes it: 4x2x4:cyclic")
+        ->needs(draw);
+    app.add_option("--ranks", topology_options.ranks, "how many ranks the layout seats (default: all that it can)")
+        ->needs(draw)
+        ->check(CLI::Range(1, static_cast<int>(VirtualLayout::bound)));
     app.set_version_flag("--version", HCOLL_VERSION);
     CLI11_PARSE(app, argc, argv);
 
     std::vector<std::string> warnings;
     const Settings settings = parse_settings(hcoll_environment(), warnings);
+    if (topology) {
+        topology_options.mpi = mpi;
+        topology_options.as_json = as_json;
+        return info::print_topology(topology_options, settings, warnings);
+    }
     Json document = {{"version", HCOLL_VERSION}, {"settings", settings_json(settings)}, {"warnings", warnings}};
     document["algorithms"] = algorithms_json();
     if (as_reference) {

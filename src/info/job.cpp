@@ -5,6 +5,7 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -90,13 +91,15 @@ void ask_backend(const Loaded& loaded, Job& job) {
 
 }  // namespace
 
+bool is_launched() {
+    return std::any_of(std::begin(candidates), std::end(candidates),
+                       [](const Candidate& candidate) { return std::getenv(candidate.launcher_variable) != nullptr; });
+}
+
 Job examine_job(const std::string& wanted) {
     Job job;
+    job.is_launched = is_launched();
     std::vector<std::string> names;
-    for (const Candidate& candidate : candidates) {
-        const bool is_launcher = std::getenv(candidate.launcher_variable) != nullptr;
-        job.is_launched = job.is_launched || is_launcher;
-    }
     for (const Candidate& candidate : candidates)
         if (!job.is_launched || std::getenv(candidate.launcher_variable) != nullptr) names.emplace_back(candidate.name);
     if (!wanted.empty()) names = {wanted};
@@ -115,6 +118,7 @@ Job examine_job(const std::string& wanted) {
     if (job.ranks.is_null()) {
         nlohmann::ordered_json here = {{"rank", nullptr}};
         here.update(place_json(local_place()));
+        here["node"] = 0;
         job.ranks = nlohmann::ordered_json::array({here});
     }
     return job;

@@ -17,9 +17,12 @@ struct Job {
     std::vector<MpiLibrary> libraries;  // one, when started by a launcher; otherwise all that are found
     bool is_launched = false;
     bool prints = true;            // this process is rank 0, or alone
-    nlohmann::ordered_json ranks;  // every rank's place
+    nlohmann::ordered_json ranks;  // every rank's place, with the number of its node
     std::string problem;           // why there is less than there should be; empty otherwise
 };
+
+// Was this process started by a launcher of an MPI library?
+bool is_launched();
 
 // `wanted` names an MPI library; empty: the one that fits the launcher, or all that are found.
 Job examine_job(const std::string& wanted);

@@ -2,16 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <new>
-#include <numeric>
 #include <unordered_map>
 
 #include "intercept/datatype.hpp"
+#include "intercept/errors_return.hpp"
 #include "intercept/log.hpp"
+#include "intercept/world_ranks.hpp"
+#include "topology/draw_placement.hpp"
 
 namespace hcoll {
 
@@ -39,27 +40,6 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
     *flag = 0;
     return MPI_SUCCESS;
 }
-
-// While it exists, errors on the communicator come back to libhcoll, and the application's handler sees none of them.
-class ErrorsReturn {
-public:
-    explicit ErrorsReturn(MPI_Comm communicator) : communicator_(communicator) {
-        if (mpi.Comm_get_errhandler(communicator, &handler_) == MPI_SUCCESS)
-            is_set_ = mpi.Comm_set_errhandler(communicator, MPI_ERRORS_RETURN) == MPI_SUCCESS;
-    }
-    ~ErrorsReturn() {
-        if (!is_set_) return;
-        mpi.Comm_set_errhandler(communicator_, handler_);
-        mpi.Errhandler_free(&handler_);
-    }
-    ErrorsReturn(const ErrorsReturn&) = delete;
-    ErrorsReturn& operator=(const ErrorsReturn&) = delete;
-
-private:
-    MPI_Comm communicator_;
-    MPI_Errhandler handler_{};
-    bool is_set_ = false;
-};
 
 int tag_upper_bound(MPI_Comm communicator) {
     constexpr int guaranteed = 32767;
@@ -155,7 +135,7 @@ Communicator* Communicator::attach(MPI_Comm handle) {
     state->handle_ = handle;
     state->calls_ = 0;
     state->mode_ = Mode::counting;
-    state->is_within_world_ = is_inter == 0 && is_within_world(handle);
+    state->is_within_world_ = is_inter == 0 && Process::get().has_world() && !world_ranks_of(handle).empty();
     if (is_inter != 0)
         state->give_to_vendor(reason::inter_communicator);
     else if (state->size_ == 1)
@@ -166,26 +146,6 @@ Communicator* Communicator::attach(MPI_Comm handle) {
     if (is_inter == 0) Process::get().note_communicator(state->rank_, state->size_);
     state->is_watched_ = attach_deletion_hook(handle, on_delete, state) == MPI_SUCCESS;
     return state;
-}
-
-// A function of the group alone, so that all ranks of a communicator come to the same result.
-bool Communicator::is_within_world(MPI_Comm handle) {
-    if (!Process::get().has_world()) return false;
-    MPI_Group world = MPI_GROUP_NULL;
-    MPI_Group group = MPI_GROUP_NULL;
-    int size = 0;
-    if (mpi.Comm_size(handle, &size) != MPI_SUCCESS || mpi.Comm_group(handle, &group) != MPI_SUCCESS) return false;
-    bool within = mpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
-    if (within) {
-        std::vector<int> ranks(static_cast<std::size_t>(size));
-        std::vector<int> world_ranks(ranks.size(), MPI_UNDEFINED);
-        std::iota(ranks.begin(), ranks.end(), 0);
-        within = mpi.Group_translate_ranks(group, size, ranks.data(), world, world_ranks.data()) == MPI_SUCCESS &&
-                 std::find(world_ranks.begin(), world_ranks.end(), MPI_UNDEFINED) == world_ranks.end();
-        mpi.Group_free(&world);
-    }
-    mpi.Group_free(&group);
-    return within;
 }
 
 bool Communicator::is_valid_type(MPI_Datatype type) {
@@ -211,8 +171,9 @@ void Communicator::set_up() {
         const std::lock_guard lock(registry().mutex);
         has_room = registry().duplicates < agreed->settings.communicators;
     }
-    enum { hash, inverse_hash, no_room, not_watched, fields };
-    std::array<std::uint64_t, fields> mine = {agreed->hash, ~agreed->hash, has_room ? 0U : 1U, is_watched_ ? 0U : 1U};
+    enum { hash, inverse_hash, no_room, not_watched, beyond_world, fields };
+    std::array<std::uint64_t, fields> mine = {agreed->hash, ~agreed->hash, has_room ? 0U : 1U, is_watched_ ? 0U : 1U,
+                                              is_within_world_ ? 0U : 1U};
     std::array<std::uint64_t, fields> all{};
     if (mpi.Allreduce(mine.data(), all.data(), fields, MPI_UINT64_T, MPI_MAX, handle_) != MPI_SUCCESS)
         return give_to_vendor(reason::no_context);
@@ -231,12 +192,17 @@ void Communicator::set_up() {
     if (all_vendor) return give_to_vendor(reason::settings);
     if (all[not_watched] != 0) return give_to_vendor(reason::not_watched);
     if (all[no_room] != 0) return give_to_vendor(reason::limit);
-    make_duplicate(*agreed, std::move(decisions));
+    make_duplicate(*agreed, std::move(decisions), all[beyond_world] == 0);
 }
 
 // Not MPI_Comm_dup: that would call the application's attribute copy functions.
-void Communicator::make_duplicate(const AgreedSettings& agreed,
-                                  std::array<DecisionTable, intercepted_count> decisions) {
+void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, intercepted_count> decisions,
+                                  bool is_within_world) {
+    std::shared_ptr<const Placement> placement = Process::get().placements().find({.communicator = handle_,
+                                                                                   .rank = rank_,
+                                                                                   .size = size_,
+                                                                                   .is_within_world = is_within_world,
+                                                                                   .layout = agreed.settings.topology});
     MPI_Group group = MPI_GROUP_NULL;
     MPI_Comm duplicate = MPI_COMM_NULL;
     int failed = mpi.Comm_group(handle_, &group) != MPI_SUCCESS ? 1 : 0;
@@ -245,6 +211,7 @@ void Communicator::make_duplicate(const AgreedSettings& agreed,
         mpi.Group_free(&group);
     }
     if (failed == 0) failed = mpi.Comm_set_errhandler(duplicate, MPI_ERRORS_RETURN) != MPI_SUCCESS ? 1 : 0;
+    if (placement == nullptr) failed = 1;
     int failed_anywhere = 1;
     const int status = mpi.Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, handle_);
     if (status != MPI_SUCCESS || failed_anywhere != 0) {
@@ -254,7 +221,8 @@ void Communicator::make_duplicate(const AgreedSettings& agreed,
         // If some rank has none, freeing it, which is collective, could wait for ever: it is left alone.
         return give_to_vendor(reason::no_context);
     }
-    own_ = std::make_unique<OwnAlgorithms>(duplicate, tag_upper_bound(duplicate), agreed.settings);
+    own_ =
+        std::make_unique<OwnAlgorithms>(duplicate, tag_upper_bound(duplicate), agreed.settings, std::move(placement));
     own_->decisions = std::move(decisions);
     for (std::size_t i = 0; i < intercepted_count; ++i)
         vendor_only_[i] =
@@ -265,7 +233,8 @@ void Communicator::make_duplicate(const AgreedSettings& agreed,
         ++registry().duplicates;
     }
     if (rank_ == 0 && log_enabled(LogLevel::debug))
-        log_line(LogLevel::debug, fmt::format("a communicator of {} ranks is set up after {} calls", size_, calls_));
+        log_line(LogLevel::debug, fmt::format("a communicator of {} ranks is set up after {} calls: {}", size_, calls_,
+                                              placement_summary(*own_->placement)));
 }
 
 void Communicator::free_duplicate() {

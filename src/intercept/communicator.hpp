@@ -24,6 +24,7 @@
 #include "progress/engine.hpp"
 #include "progress/plan_cache.hpp"
 #include "progress/point_to_point.hpp"
+#include "topology/placement.hpp"
 #include "tuning/selection.hpp"
 
 namespace hcoll {
@@ -71,10 +72,15 @@ private:
 
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
 struct OwnAlgorithms {
-    OwnAlgorithms(MPI_Comm communicator, int tag_upper_bound, const Settings& settings)
-        : duplicate(communicator), plans(settings.plan_cache), transport(communicator, tag_upper_bound) {}
+    OwnAlgorithms(MPI_Comm communicator, int tag_upper_bound, const Settings& settings,
+                  std::shared_ptr<const Placement> where)
+        : duplicate(communicator),
+          placement(std::move(where)),
+          plans(settings.plan_cache),
+          transport(communicator, tag_upper_bound) {}
 
     MPI_Comm duplicate;
+    std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
     std::array<DecisionTable, intercepted_count> decisions;
     PlanCache plans;
     Engine engine;
@@ -146,11 +152,11 @@ private:
     static Communicator* find_slowly(MPI_Comm handle);
     static int on_delete(MPI_Comm handle, int keyval, void* value, void* extra);
 
-    static bool is_within_world(MPI_Comm handle);
     static Communicator* attach(MPI_Comm handle);
     void set_up();
     void give_to_vendor(const char* why);
-    void make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, intercepted_count> decisions);
+    void make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, intercepted_count> decisions,
+                        bool is_within_world);
     void free_duplicate();
     void retire();
 

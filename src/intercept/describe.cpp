@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "intercept/errors_return.hpp"
 #include "intercept/wrappers.hpp"
+#include "topology/gather_places.hpp"
 #include "topology/place_json.hpp"
 
 namespace hcoll {
@@ -45,11 +47,17 @@ int describe_job(char** json_text) {
     mpi.Comm_size(MPI_COMM_WORLD, &size);
     std::vector<std::string> places;
     status = gather_texts(place_json(local_place()).dump(), rank, size, places);
+    std::vector<RankPlace> nodes;  // none where they cannot be told
+    if (status == MPI_SUCCESS) {
+        const ErrorsReturn errors_return(MPI_COMM_WORLD);
+        gather_places(MPI_COMM_WORLD, local_place(), nodes);
+    }
     if (rank == 0 && status == MPI_SUCCESS) {
         nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
         for (std::size_t i = 0; i < places.size(); ++i) {
             nlohmann::ordered_json entry = {{"rank", i}};
             entry.update(nlohmann::ordered_json::parse(places[i]));
+            entry["node"] = nodes.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(nodes[i].node);
             ranks.push_back(entry);
         }
         *json_text = strdup(ranks.dump().c_str());

@@ -70,9 +70,10 @@ void Process::start_world() {
     note_communicator(rank, size);
     set_finalize_hook();
     if (size > 1 && broadcast_settings(MPI_COMM_WORLD, rank, agreed_) != MPI_SUCCESS) return;
-    has_world_ = true;
     if (rank == 0) print_warnings();
     warnings_.clear();
+    if (agreed_->settings.enable) placements_.start_world(rank, size, agreed_->settings.topology);
+    has_world_ = true;
     if (rank == 0 && log_enabled(LogLevel::info))
         log_line(LogLevel::info, fmt::format("{} ranks, {}, {}", size, library_line_,
                                              agreed_->settings.enable ? "on" : "off (LIBHCOLL_ENABLE=0)"));

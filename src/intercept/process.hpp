@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "intercept/backend.h"
+#include "intercept/placement_finder.hpp"
 #include "intercept/report.hpp"
 #include "progress/vendor.hpp"
 #include "tuning/selection.hpp"
@@ -51,7 +52,10 @@ public:
     // nullptr where no report was asked for.
     Report* report() const { return report_.get(); }
 
-    // After MPI_Init, on all ranks of MPI_COMM_WORLD: agrees on settings, sets the finalize hook.
+    // Where ranks are.
+    PlacementFinder& placements() { return placements_; }
+
+    // After MPI_Init, on all ranks of MPI_COMM_WORLD: agrees on settings, finds out where ranks are, sets the finalize hook.
     void start_world();
     // Tells the settings of the communicator's rank 0 to all its ranks, over the communicator itself.
     int broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const;
@@ -79,6 +83,7 @@ private:
     Settings local_;
     std::shared_ptr<const AgreedSettings> agreed_;
     std::unique_ptr<Report> report_;
+    PlacementFinder placements_;
     std::atomic<bool> has_world_{false};
     std::atomic<bool> own_mode_{true};
     std::atomic<bool> finished_{false};

@@ -7,15 +7,17 @@ namespace hcoll {
 
 struct Place {
     std::string host;
-    // Logical numbers in hwloc's order; -1 where the process may run on several, or where it cannot be told.
-    int socket = -1;
+    // hwloc's logical numbers, the same for all processes of the host; -1 where the process may run on several, or where
+    // it cannot be told.
+    int socket = -1;  // the package of processors
     int numa = -1;
     int core = -1;
     int cores = 0;          // on which the process may run
     int cores_of_host = 0;  // that the host has
 };
 
-// Of the calling process, from hwloc and its CPU binding.
-Place local_place();
+// Of the calling process, from hwloc and its CPU binding at the first call, which takes about a millisecond; later calls
+// give the same. From any thread.
+const Place& local_place();
 
 }  // namespace hcoll

@@ -99,7 +99,8 @@ std::span<const int> Placement::ranks_of_node(int node) const {
 }
 
 std::span<const int> Placement::ranks_of_socket(int node, int socket) const {
-    const auto index = static_cast<std::size_t>(first_socket_[static_cast<std::size_t>(node)] + socket);
+    const int first_socket = first_socket_[static_cast<std::size_t>(node)];
+    const std::size_t index = static_cast<std::size_t>(first_socket) + static_cast<std::size_t>(socket);
     return slice(node_order_, socket_begin_[index], socket_begin_[index + 1]);
 }
 

@@ -7,12 +7,12 @@
 
 namespace hcoll {
 
-enum class EventKind : std::uint8_t { ready, ports_free, arrived, arrived_and_ports_free, wake };
+enum class EventKind : std::uint8_t { ready, ports_free, arrived, arrived_and_ports_free, wake, collective_done };
 
 struct Event {
     double time = 0;
     std::uint64_t sequence = 0;
-    std::uint32_t subject = 0;  // a rank for wake, a message for all others
+    std::uint32_t subject = 0;  // a rank for wake, a number for collective_done, a message for all others
     EventKind kind = EventKind::wake;
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "tuning/virtual_network.hpp"
@@ -46,6 +48,12 @@ public:
         return 0;
     }
     Status recv(int, std::uint32_t, std::byte*, std::uint64_t, Token token) override {
+        completed_.push_back(token);
+        return 0;
+    }
+    Status collective(Collective, int, std::uint64_t, const std::byte*, std::byte*, std::uint64_t,
+                      Token token) override {
+        is_sender_ = true;
         completed_.push_back(token);
         return 0;
     }
@@ -119,6 +127,8 @@ public:
                 const Event event = events_.pop();
                 if (event.kind == EventKind::wake)
                     due_.push_back(event.subject);
+                else if (event.kind == EventKind::collective_done)
+                    finish_collective(event);
                 else
                     network_.handle(event);
             }
@@ -148,6 +158,23 @@ public:
         return 0;
     }
 
+    // The MPI library's own collective among the leaders is nobody's plan: priced as a binomial tree (twice one, for
+    // Allreduce) of messages over the network, complete for all when the last of them has begun it.
+    Status collective(Collective which, int, std::uint64_t order, const std::byte*, std::byte*, std::uint64_t units,
+                      Token token) override {
+        VendorCall& call = vendor_calls_[order];
+        call.begun.emplace_back(current_, token);
+        call.time = std::max(call.time, ranks_[current_].clock);
+        if (call.begun.size() < static_cast<std::size_t>(placement_.nodes())) return 0;
+        const LinkCost& cost = machine_[Link::network];
+        const double step =
+            cost.latency + 2 * cost.overhead + static_cast<double>(units * unit_bytes_) * cost.seconds_per_byte;
+        const int trees = which == Collective::allreduce ? 2 : 1;
+        const double end = call.time + trees * std::ceil(std::log2(placement_.nodes())) * step;
+        events_.push(end, EventKind::collective_done, static_cast<std::uint32_t>(order));
+        return 0;
+    }
+
     Status progress(std::vector<Token>& completed) override {
         std::vector<Token>& news = ranks_[current_].completed;
         completed.insert(completed.end(), news.begin(), news.end());
@@ -174,6 +201,17 @@ public:
     }
 
 private:
+    // A collective of the MPI library among leaders: who has begun it, and when the last one did.
+    struct VendorCall {
+        std::vector<std::pair<std::uint32_t, Token>> begun;
+        double time = 0;
+    };
+
+    void finish_collective(const Event& event) {
+        for (const auto& [rank, token] : vendor_calls_[event.subject].begun) complete(rank, token, event.time, 0);
+        vendor_calls_.erase(event.subject);
+    }
+
     std::span<const Pause> pauses_of(std::uint32_t rank) const {
         if (pauses_.empty()) return {};
         const auto [begin, end] =
@@ -277,6 +315,7 @@ private:
     EventQueue events_;
     VirtualNetwork network_;
     std::vector<RankState> ranks_;
+    std::map<std::uint64_t, VendorCall> vendor_calls_;
     std::vector<std::uint32_t> due_;  // ranks with something to do now
     std::uint32_t current_ = 0;       // whose engine runs
 };

@@ -108,6 +108,13 @@ const std::vector<Setting>& registry() {
              return parse_number(text, 0, 1ULL << 30, settings.plan_cache);
          },
          [](const Settings& settings) { return size_text(settings.plan_cache); }},
+        {"LIBHCOLL_TOPOLOGY", "layout",
+         "auto; NxSxC or NxC (nodes x sockets x cores), with :cyclic or :reverse behind it; node.socket.core,... with "
+         "a "
+         "seat for each rank; or a file (a name with a /) with a line `node [socket [core]]` for each rank",
+         "where the ranks of MPI_COMM_WORLD are taken to be, to try any machine on one; auto takes them where they are",
+         true, [](Settings& settings, std::string_view text) { return VirtualLayout::parse(text, settings.topology); },
+         [](const Settings& settings) { return settings.topology.text(); }},
         {"LIBHCOLL_REPORT", "switch or file", "0, 1 or the name of a file that ends in .json",
          "1 prints at the end what was called and what it ran; a file name writes it there", false,
          [](Settings& settings, std::string_view text) -> Problem {

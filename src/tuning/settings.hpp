@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "algorithms/catalog.hpp"
+#include "topology/virtual_layout.hpp"
 
 namespace hcoll {
 
@@ -43,6 +44,7 @@ struct Settings {
     std::uint64_t setup_calls = 5;
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;
+    VirtualLayout topology;
 
     const AlgorithmChoice& choice(Collective collective) const { return choices[static_cast<std::size_t>(collective)]; }
 };

@@ -186,7 +186,8 @@ void VirtualNetwork::handle(const Event& event) {
             free_ports(event.subject);
             arrive(event.subject);
             break;
-        case EventKind::wake: break;
+        case EventKind::wake:
+        case EventKind::collective_done: break;
     }
 }
 

@@ -45,7 +45,7 @@ struct Scenario {
 };
 
 bool is_inside(int rank, int subtree_root) {
-    while (rank > subtree_root) rank = tree_node(TreeShape::binary, ranks, rank).parent;
+    while (rank > subtree_root) rank = tree_node({TreeShape::binary}, ranks, rank, 0).parent;
     return rank == subtree_root;
 }
 
@@ -65,7 +65,7 @@ std::vector<Plan> plans_of(const Scenario& scenario) {
 }
 
 void wait_between_segments(std::vector<Plan>& plans) {
-    for (Plan& plan : plans) plan.window = plan.sends = plan.receives = 1;
+    for (Plan& plan : plans) plan.phases[0].window = plan.sends = plan.receives = 1;
 }
 
 struct Effect {

@@ -1,0 +1,60 @@
+#include "intercept/placement_finder.hpp"
+
+#include <fmt/format.h>
+
+#include "intercept/errors_return.hpp"
+#include "intercept/log.hpp"
+#include "intercept/world_ranks.hpp"
+#include "topology/gather_places.hpp"
+
+namespace hcoll {
+
+namespace {
+
+void warn_of_layout(const std::string& problem) {
+    log_line(LogLevel::warn, fmt::format("LIBHCOLL_TOPOLOGY: {}; they are taken to be where they really are", problem));
+}
+
+}  // namespace
+
+void PlacementFinder::start_world(int rank, int size, const VirtualLayout& layout) {
+    if (!layout.is_automatic()) {
+        const auto problem = layout.seats(size, world_);
+        if (!problem) return;
+        if (rank == 0) warn_of_layout(*problem);
+    }
+    if (size == 1) {
+        world_.assign(1, Seat{});
+        return;
+    }
+    const ErrorsReturn errors_return(MPI_COMM_WORLD);
+    world_ = gather(MPI_COMM_WORLD, rank, size);
+}
+
+// Where every rank really is.
+std::vector<Seat> PlacementFinder::gather(MPI_Comm communicator, int rank, int size) {
+    std::vector<RankPlace> places;
+    if (gather_places(communicator, local_place(), places)) return seats_of_places(places);
+    if (rank == 0)
+        log_line(LogLevel::warn,
+                 fmt::format("where {} ranks run cannot be found; they are taken to be on one node", size));
+    return std::vector<Seat>(static_cast<std::size_t>(size));
+}
+
+std::shared_ptr<const Placement> PlacementFinder::find(const Request& request) {
+    std::vector<Seat> seats;
+    if (request.is_within_world) {
+        const std::vector<int> world_ranks = world_ranks_of(request.communicator);
+        if (world_ranks.empty()) return nullptr;
+        for (const int world_rank : world_ranks) seats.push_back(world_[static_cast<std::size_t>(world_rank)]);
+        return shared_.get(std::move(seats));
+    }
+    if (!request.layout.is_automatic()) {
+        const auto problem = request.layout.seats(request.size, seats);
+        if (!problem) return shared_.get(std::move(seats));
+        if (request.rank == 0 && !has_warned_.exchange(true)) warn_of_layout(*problem);
+    }
+    return shared_.get(gather(request.communicator, request.rank, request.size));
+}
+
+}  // namespace hcoll

@@ -1,0 +1,29 @@
+// A placement as text, for people.
+//
+//   node 0 (host a): 4 ranks
+//     socket 0: ranks 0,1 on cores 0,1
+//     socket 1: ranks 2,3 on cores 4,5
+//   node 1 (host b): 1 rank
+//     socket 0: rank 4 on core 0
+//
+//   2 nodes, 1 to 2 sockets each, 1 to 4 ranks per node, in rank order
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "topology/placement.hpp"
+
+namespace hcoll {
+
+// In one line without an end: "2 nodes, 2 sockets each, 4 ranks per node, in rank order".
+std::string placement_summary(const Placement& placement);
+
+// Lines, the summary last. `hosts` has the name of each rank's host, or nothing where there is none.
+std::string draw_placement(const Placement& placement, std::span<const std::string> hosts);
+
+// Numbers with commas; three and more that follow one another as 0-2, five and more at equal distances as 0,4,...,16; what
+// is negative as `any`.
+std::string numbers_text(std::span<const int> numbers);
+
+}  // namespace hcoll

@@ -1,0 +1,242 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "topology/placement.hpp"
+#include "topology/shared_placements.hpp"
+
+namespace hcoll {
+namespace {
+
+std::vector<int> list(std::span<const int> ranks) { return {ranks.begin(), ranks.end()}; }
+
+// What holds for any placement: every view of it tells the same.
+void check_consistency(const std::vector<Seat>& seats, const Placement& placement) {
+    const int ranks = static_cast<int>(seats.size());
+    ASSERT_EQ(placement.ranks(), ranks);
+    std::vector<int> order;
+    int lowest_before = -1;
+    int fewest = ranks;
+    int most = 0;
+    bool consecutive = true;
+    for (int node = 0; node < placement.nodes(); ++node) {
+        const std::vector<int> members = list(placement.ranks_of_node(node));
+        ASSERT_FALSE(members.empty());
+        EXPECT_TRUE(std::is_sorted(members.begin(), members.end()));
+        EXPECT_GT(members.front(), lowest_before) << "nodes are numbered by their lowest ranks";
+        lowest_before = members.front();
+        fewest = std::min(fewest, static_cast<int>(members.size()));
+        most = std::max(most, static_cast<int>(members.size()));
+        consecutive = consecutive && members.back() - members.front() + 1 == static_cast<int>(members.size());
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            EXPECT_EQ(placement.node_of(members[i]), node);
+            EXPECT_EQ(placement.index_on_node(members[i]), static_cast<int>(i));
+            EXPECT_EQ(placement.core_of(members[i]), seats[static_cast<std::size_t>(members[i])].core);
+            EXPECT_EQ(seats[static_cast<std::size_t>(members[i])].node,
+                      seats[static_cast<std::size_t>(members[0])].node);
+        }
+        int lowest_of_socket_before = -1;
+        std::size_t on_sockets = 0;
+        for (int socket = 0; socket < placement.sockets_of_node(node); ++socket) {
+            const std::vector<int> here = list(placement.ranks_of_socket(node, socket));
+            ASSERT_FALSE(here.empty());
+            EXPECT_TRUE(std::is_sorted(here.begin(), here.end()));
+            EXPECT_GT(here.front(), lowest_of_socket_before) << "sockets are numbered by their lowest ranks";
+            lowest_of_socket_before = here.front();
+            consecutive = consecutive && here.back() - here.front() + 1 == static_cast<int>(here.size());
+            for (const int rank : here) EXPECT_EQ(placement.socket_of(rank), socket);
+            on_sockets += here.size();
+            order.insert(order.end(), here.begin(), here.end());
+        }
+        EXPECT_EQ(on_sockets, members.size());
+    }
+    EXPECT_EQ(list(placement.node_order()), order);
+    EXPECT_EQ(std::set<int>(order.begin(), order.end()).size(), seats.size());
+    for (std::size_t position = 0; position < order.size(); ++position)
+        EXPECT_EQ(placement.position_in_node_order(order[position]), static_cast<int>(position));
+    EXPECT_EQ(placement.fewest_ranks_of_a_node(), fewest);
+    EXPECT_EQ(placement.most_ranks_of_a_node(), most);
+    EXPECT_EQ(placement.is_in_rank_order(), consecutive);
+    for (int a = 0; a < ranks; ++a)
+        for (int b = 0; b < ranks; ++b) {
+            const Link expected = placement.node_of(a) != placement.node_of(b)       ? Link::network
+                                  : placement.socket_of(a) != placement.socket_of(b) ? Link::node
+                                                                                     : Link::socket;
+            EXPECT_EQ(placement.link(a, b), expected);
+        }
+}
+
+Placement checked(const std::vector<Seat>& seats) {
+    Placement placement(seats);
+    check_consistency(seats, placement);
+    return placement;
+}
+
+// The seats of nodes x sockets x cores, node after node.
+std::vector<Seat> block(int nodes, int sockets, int cores) {
+    std::vector<Seat> seats;
+    for (int node = 0; node < nodes; ++node)
+        for (int socket = 0; socket < sockets; ++socket)
+            for (int core = 0; core < cores; ++core)
+                seats.push_back({.node = node, .socket = socket, .core = socket * cores + core});
+    return seats;
+}
+
+TEST(Placement, BlockIsInRankOrder) {
+    const Placement placement = checked(block(2, 2, 2));
+    EXPECT_EQ(placement.nodes(), 2);
+    EXPECT_EQ(placement.sockets_of_node(1), 2);
+    EXPECT_EQ(list(placement.ranks_of_node(1)), (std::vector<int>{4, 5, 6, 7}));
+    EXPECT_EQ(list(placement.ranks_of_socket(1, 1)), (std::vector<int>{6, 7}));
+    EXPECT_EQ(list(placement.node_order()), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(placement.fewest_ranks_of_a_node(), 4);
+    EXPECT_EQ(placement.most_ranks_of_a_node(), 4);
+    EXPECT_TRUE(placement.is_in_rank_order());
+    EXPECT_EQ(placement.core_of(7), 3);
+    EXPECT_EQ(placement.link(0, 0), Link::socket);
+    EXPECT_EQ(placement.link(0, 1), Link::socket);
+    EXPECT_EQ(placement.link(1, 2), Link::node);
+    EXPECT_EQ(placement.link(3, 4), Link::network);
+}
+
+TEST(Placement, CyclicRanksAreGatheredByNode) {
+    std::vector<Seat> seats;
+    seats.reserve(7);
+    for (int rank = 0; rank < 7; ++rank) seats.push_back({.node = rank % 3, .socket = 0, .core = rank / 3});
+    const Placement placement = checked(seats);
+    EXPECT_EQ(placement.nodes(), 3);
+    EXPECT_EQ(list(placement.node_order()), (std::vector<int>{0, 3, 6, 1, 4, 2, 5}));
+    EXPECT_EQ(placement.position_in_node_order(1), 3);
+    EXPECT_EQ(placement.index_on_node(6), 2);
+    EXPECT_FALSE(placement.is_in_rank_order());
+}
+
+TEST(Placement, SocketsThatAlternateAreNotInRankOrder) {
+    std::vector<Seat> seats;
+    seats.reserve(8);
+    for (int rank = 0; rank < 8; ++rank) seats.push_back({.node = rank / 4, .socket = rank % 2, .core = rank % 4});
+    const Placement placement = checked(seats);
+    EXPECT_EQ(list(placement.ranks_of_node(0)), (std::vector<int>{0, 1, 2, 3}));
+    EXPECT_EQ(list(placement.ranks_of_socket(0, 1)), (std::vector<int>{1, 3}));
+    EXPECT_EQ(list(placement.node_order()), (std::vector<int>{0, 2, 1, 3, 4, 6, 5, 7}));
+    EXPECT_FALSE(placement.is_in_rank_order());
+}
+
+// Rank 0's node is node 0, wherever it is.
+TEST(Placement, ReversedIsNumberedAnewByLowestRank) {
+    std::vector<Seat> seats = block(3, 2, 2);
+    std::reverse(seats.begin(), seats.end());
+    const Placement placement = checked(seats);
+    EXPECT_EQ(placement.node_of(0), 0);
+    EXPECT_EQ(placement.socket_of(0), 0);
+    EXPECT_EQ(placement.core_of(0), 3);
+    EXPECT_EQ(placement.node_of(11), 2);
+    EXPECT_TRUE(placement.is_in_rank_order());
+}
+
+TEST(Placement, UnevenNodesAndSockets) {
+    // Nodes of 1, 4 and 2 ranks; the second has sockets of 3 and 1. Numbers are not dense.
+    const Placement placement = checked({{.node = 70, .socket = 9, .core = 0},
+                                         {.node = 5, .socket = 8, .core = 1},
+                                         {.node = 5, .socket = 8, .core = 2},
+                                         {.node = 5, .socket = 2, .core = 0},
+                                         {.node = 5, .socket = 8, .core = 3},
+                                         {.node = 6, .socket = 0, .core = 0},
+                                         {.node = 6, .socket = 0, .core = 1}});
+    EXPECT_EQ(placement.nodes(), 3);
+    EXPECT_EQ(placement.fewest_ranks_of_a_node(), 1);
+    EXPECT_EQ(placement.most_ranks_of_a_node(), 4);
+    EXPECT_EQ(placement.sockets_of_node(0), 1);
+    EXPECT_EQ(placement.sockets_of_node(1), 2);
+    EXPECT_EQ(list(placement.ranks_of_socket(1, 0)), (std::vector<int>{1, 2, 4}));
+    EXPECT_EQ(list(placement.ranks_of_socket(1, 1)), (std::vector<int>{3}));
+    EXPECT_FALSE(placement.is_in_rank_order()) << "socket 0 of node 1 is broken by rank 3";
+}
+
+TEST(Placement, OneRankPerNode) {
+    std::vector<Seat> seats;
+    seats.reserve(5);
+    for (int rank = 0; rank < 5; ++rank) seats.push_back({.node = 4 - rank});
+    const Placement placement = checked(seats);
+    EXPECT_EQ(placement.nodes(), 5);
+    EXPECT_EQ(placement.most_ranks_of_a_node(), 1);
+    EXPECT_TRUE(placement.is_in_rank_order());
+    EXPECT_EQ(placement.link(0, 4), Link::network);
+    EXPECT_EQ(placement.link(2, 2), Link::socket);
+}
+
+TEST(Placement, OneNode) {
+    const Placement placement = Placement::one_node(6);
+    check_consistency(std::vector<Seat>(6), placement);
+    EXPECT_EQ(placement.nodes(), 1);
+    EXPECT_EQ(placement.sockets_of_node(0), 1);
+    EXPECT_EQ(placement.core_of(3), -1);
+    EXPECT_TRUE(placement.is_in_rank_order());
+    EXPECT_EQ(Placement::one_node(1).node_order().size(), 1U);
+}
+
+TEST(Placement, ANodeWithARankOfUnknownSocketIsOneSocket) {
+    const Placement placement = checked({{.node = 0, .socket = 0, .core = 0},
+                                         {.node = 0, .socket = -1, .core = -1},
+                                         {.node = 0, .socket = 1, .core = 4},
+                                         {.node = 1, .socket = 0, .core = 0},
+                                         {.node = 1, .socket = 1, .core = 4}});
+    EXPECT_EQ(placement.sockets_of_node(0), 1);
+    EXPECT_EQ(placement.link(0, 2), Link::socket);
+    EXPECT_EQ(placement.core_of(2), 4);
+    EXPECT_EQ(placement.sockets_of_node(1), 2) << "the other node's sockets are known";
+    EXPECT_EQ(placement.link(3, 4), Link::node);
+}
+
+TEST(Placement, EqualWhereNumbersMeanTheSame) {
+    const std::vector<Seat> a = {{.node = 8, .socket = 3, .core = 0}, {.node = 2, .socket = 1, .core = 0}};
+    const std::vector<Seat> b = {{.node = 0, .socket = 0, .core = 0}, {.node = 1, .socket = 7, .core = 0}};
+    EXPECT_EQ(Placement(a), Placement(b));
+    EXPECT_FALSE(Placement(a) == Placement::one_node(2));
+}
+
+TEST(Placement, RandomSeatsAreConsistent) {
+    std::uint32_t state = 12345;
+    const auto next = [&](int bound) {
+        state = state * 1664525U + 1013904223U;
+        return static_cast<int>((state >> 16U) % static_cast<std::uint32_t>(bound));
+    };
+    for (int round = 0; round < 200; ++round) {
+        std::vector<Seat> seats(static_cast<std::size_t>(1 + next(40)));
+        for (Seat& seat : seats) seat = {.node = next(6), .socket = next(4) - (round % 2), .core = next(16)};
+        checked(seats);
+    }
+}
+
+TEST(SharedPlacements, SeatsAlikeHaveOneUntilNobodyHasIt) {
+    SharedPlacements shared;
+    auto world = shared.get(block(2, 2, 2));
+    auto duplicate = shared.get(block(2, 2, 2));
+    const auto half = shared.get(block(1, 2, 2));
+    EXPECT_EQ(world, duplicate);
+    EXPECT_NE(world, half);
+    EXPECT_EQ(*world, Placement(block(2, 2, 2)));
+    EXPECT_EQ(shared.size(), 2U);
+    world.reset();
+    EXPECT_EQ(shared.size(), 2U);
+    duplicate.reset();
+    EXPECT_EQ(shared.size(), 1U);
+    EXPECT_EQ(shared.get(block(2, 2, 2))->nodes(), 2);
+}
+
+TEST(SharedPlacements, ThreadsThatAskAtOnceGetTheSame) {
+    SharedPlacements shared;
+    std::vector<std::shared_ptr<const Placement>> found(8);
+    {
+        std::vector<std::jthread> threads;
+        for (auto& placement : found) threads.emplace_back([&] { placement = shared.get(block(4, 2, 8)); });
+    }
+    for (const auto& placement : found) EXPECT_EQ(placement, found.front());
+    EXPECT_EQ(shared.size(), 1U);
+}
+
+}  // namespace
+}  // namespace hcoll
