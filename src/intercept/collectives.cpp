@@ -45,8 +45,9 @@ bool is_error_of_arguments(int status) {
 //
 // While calls on the communicator are counted, it is the vendor who judges, and a call that it rejects for its arguments
 // does not count: one rank may make it alone and go on.
-template <Collective collective, typename Count, typename PassOn, typename IsValid, typename Run>
-inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, IsValid&& is_valid, Run&& run) {
+template <Collective collective, typename Count, typename PassOn, typename IsValid, typename Commutes, typename Run>
+inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, IsValid&& is_valid,
+                    Commutes&& commutes, Run&& run) {
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
     if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {
@@ -64,6 +65,8 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
             why = reason::no_bytes;
         else if (decision->algorithm == nullptr)
             why = decision->why.c_str();
+        else if (!decision->keeps_order && !commutes()) [[unlikely]]
+            why = reason::order;
     }
     if (why != nullptr) return noted(name, count, type, "vendor", why, pass_on);
     return noted(name, count, type, decision->what, decision->why, [&] { return run(*communicator, *decision); });
@@ -79,6 +82,7 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
             if (!communicator.is_valid_type(type)) return false;
             return buffer != nullptr || count == 0 || may_have_null_buffer(type);
         },
+        [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
             return run_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
         });
@@ -123,12 +127,31 @@ const void* allreduce_operand(const void* send, const void* receive) {
     return Process::vendor_kind() == VendorKind::openmpi && send == receive ? MPI_IN_PLACE : send;
 }
 
+bool commutes(MPI_Op op) {
+    int result = 0;
+    return is_predefined_op(op) || (mpi.Op_commutative(op, &result) == MPI_SUCCESS && result != 0);
+}
+
+// Bits that are to be the same for any placement cannot begin with the vendor's. It only judges the first call, with no
+// elements, and then the communicator is set up, on all ranks alike.
+template <typename Call>
+int set_up_before_first_call(MPI_Comm comm, Call&& call) {
+    const Communicator* communicator = comm == MPI_COMM_NULL ? nullptr : Communicator::find(comm);
+    if (communicator != nullptr && !communicator->is_counting()) return MPI_SUCCESS;
+    const int status = call(0);
+    if (status == MPI_SUCCESS) Communicator::set_up_now(comm);
+    return status;
+}
+
 // `call` gives the call to the vendor, with a count of its own.
 template <Collective collective, typename Count, typename Call>
 inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Call&& call) {
+    if (Process::get().agreed()->settings.reproducible) [[unlikely]]
+        if (const int status = set_up_before_first_call(comm, call); status != MPI_SUCCESS) return status;
     return dispatch<collective>(
         comm, count, reduction.type, [&] { return call(count); },
         [&](Communicator& communicator) { return is_valid_reduction(communicator, collective, reduction); },
+        [&] { return commutes(reduction.op); },
         [&](Communicator& communicator, const Decision& decision) {
             const int status =
                 prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });

@@ -41,6 +41,22 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
     return MPI_SUCCESS;
 }
 
+// Of all ranks of `parent`, or of some, by all of them; MPI_COMM_NULL where that fails, and on the others. Its errors return.
+MPI_Comm make_communicator(MPI_Comm parent, const std::vector<int>* ranks) {
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group some = MPI_GROUP_NULL;
+    MPI_Comm made = MPI_COMM_NULL;
+    if (mpi.Comm_group(parent, &all) != MPI_SUCCESS) return MPI_COMM_NULL;
+    const bool has_group =
+        ranks == nullptr || mpi.Group_incl(all, static_cast<int>(ranks->size()), ranks->data(), &some) == MPI_SUCCESS;
+    if (!has_group || mpi.Comm_create(parent, ranks == nullptr ? all : some, &made) != MPI_SUCCESS)
+        made = MPI_COMM_NULL;
+    if (some != MPI_GROUP_NULL) mpi.Group_free(&some);
+    mpi.Group_free(&all);
+    if (made != MPI_COMM_NULL && mpi.Comm_set_errhandler(made, MPI_ERRORS_RETURN) != MPI_SUCCESS) return MPI_COMM_NULL;
+    return made;
+}
+
 int tag_upper_bound(MPI_Comm communicator) {
     constexpr int guaranteed = 32767;
     int* bound = nullptr;
@@ -97,6 +113,12 @@ Communicator* Communicator::find_slowly(MPI_Comm handle) {
     if (found == known.by_key.end()) return nullptr;
     recent_[recent_index(key)].store(found->second, std::memory_order_release);
     return found->second;
+}
+
+void Communicator::set_up_now(MPI_Comm handle) {
+    Communicator* state = find(handle);
+    if (state == nullptr) state = attach(handle);
+    if (state != nullptr && state->is_counting() && state->is_within_world_) state->set_up();
 }
 
 void Communicator::count_call(MPI_Comm handle) {
@@ -203,15 +225,12 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<Decis
                                                                                    .size = size_,
                                                                                    .is_within_world = is_within_world,
                                                                                    .layout = agreed.settings.topology});
-    MPI_Group group = MPI_GROUP_NULL;
-    MPI_Comm duplicate = MPI_COMM_NULL;
-    int failed = mpi.Comm_group(handle_, &group) != MPI_SUCCESS ? 1 : 0;
-    if (failed == 0) {
-        failed = mpi.Comm_create(handle_, group, &duplicate) != MPI_SUCCESS || duplicate == MPI_COMM_NULL ? 1 : 0;
-        mpi.Group_free(&group);
-    }
-    if (failed == 0) failed = mpi.Comm_set_errhandler(duplicate, MPI_ERRORS_RETURN) != MPI_SUCCESS ? 1 : 0;
-    if (placement == nullptr) failed = 1;
+    bool wants_leaders = false;
+    for (DecisionTable& table : decisions)
+        for (SizeRange& range : table) wants_leaders = wants_leaders || range.decision.wants_leaders();
+
+    MPI_Comm duplicate = make_communicator(handle_, nullptr);
+    int failed = duplicate == MPI_COMM_NULL || placement == nullptr ? 1 : 0;
     int failed_anywhere = 1;
     const int status = mpi.Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, handle_);
     if (status != MPI_SUCCESS || failed_anywhere != 0) {
@@ -221,8 +240,24 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<Decis
         // If some rank has none, freeing it, which is collective, could wait for ever: it is left alone.
         return give_to_vendor(reason::no_context);
     }
-    own_ =
-        std::make_unique<OwnAlgorithms>(duplicate, tag_upper_bound(duplicate), agreed.settings, std::move(placement));
+    MPI_Comm leaders = MPI_COMM_NULL;
+    if (wants_leaders && placement->nodes() > 1) {
+        std::vector<int> ranks;
+        for (int node = 0; node < placement->nodes(); ++node) ranks.push_back(placement->ranks_of_node(node).front());
+        leaders = make_communicator(duplicate, &ranks);
+        const bool leads = placement->index_on_node(rank_) == 0;
+        int missing = leads && leaders == MPI_COMM_NULL ? 1 : 0;
+        int missing_anywhere = 1;
+        // Without it, those algorithms use the library's own trees, on all ranks alike.
+        if (mpi.Allreduce(&missing, &missing_anywhere, 1, MPI_INT, MPI_MAX, duplicate) != MPI_SUCCESS ||
+            missing_anywhere != 0)
+            for (DecisionTable& table : decisions)
+                for (SizeRange& range : table) range.decision.do_without_leaders();
+    }
+    for (DecisionTable& table : decisions)
+        for (SizeRange& range : table) range.decision.note_order(*placement);
+    own_ = std::make_unique<OwnAlgorithms>(duplicate, tag_upper_bound(duplicate), agreed.settings, std::move(placement),
+                                           leaders);
     own_->decisions = std::move(decisions);
     for (std::size_t i = 0; i < intercepted_count; ++i)
         vendor_only_[i] =
@@ -240,8 +275,10 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<Decis
 void Communicator::free_duplicate() {
     if (own_ == nullptr) return;
     // The duplicate's ranks are those of the application's communicator, and all of them are freeing that one.
-    if (const int status = mpi.Comm_free(&own_->duplicate); status != MPI_SUCCESS)
-        log_line(LogLevel::warn, fmt::format("a duplicate cannot be freed (MPI error {})", status));
+    for (MPI_Comm* each : {&own_->leaders, &own_->duplicate})
+        if (*each != MPI_COMM_NULL)
+            if (const int status = mpi.Comm_free(each); status != MPI_SUCCESS)
+                log_line(LogLevel::warn, fmt::format("a duplicate cannot be freed (MPI error {})", status));
     own_.reset();
     const std::lock_guard lock(registry().mutex);
     --registry().duplicates;

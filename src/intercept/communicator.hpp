@@ -38,6 +38,8 @@ inline constexpr const char* one_rank = "one rank only";
 inline constexpr const char* settings = "settings and rules leave all to the vendor";
 inline constexpr const char* limit = "LIBHCOLL_COMMUNICATORS reached";
 inline constexpr const char* no_context = "the MPI library has no further communicator";
+inline constexpr const char* order =
+    "the operation does not commute, and the algorithm does not keep the order of ranks";
 inline constexpr const char* arguments = "arguments for the vendor to judge";
 inline constexpr const char* no_bytes = "no bytes";
 inline constexpr const char* non_blocking = "non-blocking";
@@ -73,13 +75,15 @@ private:
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
 struct OwnAlgorithms {
     OwnAlgorithms(MPI_Comm communicator, int tag_upper_bound, const Settings& settings,
-                  std::shared_ptr<const Placement> where)
+                  std::shared_ptr<const Placement> where, MPI_Comm leaders_of_nodes)
         : duplicate(communicator),
+          leaders(leaders_of_nodes),
           placement(std::move(where)),
           plans(settings.plan_cache),
-          transport(communicator, tag_upper_bound) {}
+          transport(communicator, placement->ranks(), tag_upper_bound, leaders) {}
 
     MPI_Comm duplicate;
+    MPI_Comm leaders;  // of the nodes' leaders, where an algorithm wants it, on those that are
     std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
     std::array<DecisionTable, intercepted_count> decisions;
     PlanCache plans;
@@ -103,6 +107,8 @@ public:
     // After a blocking collective call on `handle` that the vendor did not reject, the first or a later one: counts it, and
     // sets the communicator up when it is time. All ranks are in the same call.
     static void count_call(MPI_Comm handle);
+    // The same, but it is time now (LIBHCOLL_REPRODUCIBLE).
+    static void set_up_now(MPI_Comm handle);
     // Around the vendor's MPI_Comm_free or MPI_Comm_disconnect of the application's communicator, every rank being in the
     // same call: begins by freeing the duplicate. Delete functions of the application may still call collectives on it.
     class Freeing {

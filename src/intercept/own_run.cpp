@@ -37,13 +37,13 @@ private:
 };
 
 int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MPI_Datatype type,
-             LocalOperations& operations) {
-    own.transport.begin(type);
+             std::uint64_t unit_bytes, MPI_Op op, LocalOperations& operations) {
+    own.transport.begin(type, unit_bytes, op);
     Status status = own.engine.start(plan, buffers, own.transport, operations);
     while (status == MPI_SUCCESS && !own.engine.done()) status = own.engine.advance();
     if (status != MPI_SUCCESS) {
         own.transport.abandon();
-        own.engine = Engine();
+        own.engine.abandon();
         own.scratch.abandon();
     }
     return status;
@@ -80,9 +80,12 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
         const std::uint64_t bytes = count * type_size(type);
         const PlanKey key{.collective = Collective::bcast, .root = root, .units = bytes};
         const auto plan = own.plans.get(key, [&] {
-            return decision.algorithm->build(
-                {.ranks = communicator.size(), .rank = communicator.rank(), .root = root, .units = bytes},
-                decision.parameters);
+            return decision.algorithm->build({.ranks = communicator.size(),
+                                              .rank = communicator.rank(),
+                                              .root = root,
+                                              .units = bytes,
+                                              .placement = own.placement.get()},
+                                             decision.parameters);
         });
         // Ranks may describe the same bytes by different types: what travels are the bytes of the signature.
         const bool contiguous = is_contiguous(type);
@@ -96,7 +99,7 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
         }
         ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, communicator.rank(), 1);
         int status = run_plan(own, *plan, {.input = nullptr, .output = message, .scratch = nullptr, .stride = 1},
-                              MPI_BYTE, operations);
+                              MPI_BYTE, 1, MPI_OP_NULL, operations);
         if (status == MPI_SUCCESS && !contiguous && !is_root)
             status = unpack(message, buffer, count, type, own.duplicate);
         own.scratch.trim();
@@ -129,7 +132,8 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
                                               .units = key.units,
                                               .unit_bytes = key.unit_bytes,
                                               .in_place = in_place,
-                                              .ordered = key.ordered},
+                                              .ordered = key.ordered,
+                                              .placement = own.placement.get()},
                                              decision.parameters);
         });
         const std::size_t contiguous_bytes = is_contiguous(reduction.type) ? size : 0;
@@ -139,7 +143,7 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
                                  .output = static_cast<std::byte*>(reduction.receive_buffer),
                                  .scratch = scratch_for(own, plan->scratch_units(), extent),
                                  .stride = extent.extent};
-        status = run_plan(own, *plan, buffers, reduction.type, operations);
+        status = run_plan(own, *plan, buffers, reduction.type, size, reduction.op, operations);
         own.scratch.trim();
         return status;
     });

@@ -47,20 +47,25 @@ void Engine::begin_phase() {
 }
 
 Status Engine::drain() {
+    bool may_compute = true;
     while (true) {
         Token token = 0;
         if (next_communication_ < communications_.size()) {
             token = communications_[next_communication_++];
-        } else if (next_computation_ < computations_.size()) {
+        } else if (may_compute && has_work()) {
             token = computations_[next_computation_++];
+            may_compute = false;
         } else {
             break;
         }
         if (const Status status = execute(token); status != 0) return status;
     }
     communications_.clear();
-    computations_.clear();
-    next_communication_ = next_computation_ = 0;
+    next_communication_ = 0;
+    if (!has_work()) {
+        computations_.clear();
+        next_computation_ = 0;
+    }
     return 0;
 }
 

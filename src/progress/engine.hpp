@@ -55,9 +55,12 @@ class Engine {
 public:
     // Posts what can be posted. Plan, transport and operations must outlive the run.
     Status start(const Plan& plan, const RunBuffers& buffers, Transport& transport, LocalOperations& operations);
-    // Handles what has completed; returns without waiting.
+    // Handles what has completed, and combines or copies one region at most, so that no message waits for a long row of
+    // those; returns without waiting.
     Status advance();
     bool done() const { return open_ == 0; }
+    // Is there something to do even if nothing completes?
+    bool has_work() const { return next_computation_ < computations_.size(); }
     // Forgets the run, after an error.
     void abandon();
 

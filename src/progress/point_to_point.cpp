@@ -13,36 +13,124 @@ namespace {
 // his core with somebody who should run.
 constexpr int polls_before_yield = 200;
 
+// What a peer may be left to keep: so many bytes, a message counting at least its share of 64.
+constexpr std::uint32_t most_ahead = 1 << 20;
+constexpr std::uint32_t message_weight = most_ahead / 64;
+
+constexpr std::uint64_t most_count = std::uint64_t{1} << 30;
+
+// `units` elements of `type`, one after another.
+Status make_run_type(MPI_Datatype type, std::uint64_t units, MPI_Datatype& run) {
+    MPI_Aint lower_bound = 0;
+    MPI_Aint extent = 0;
+    Status status = mpi.Type_get_extent(type, &lower_bound, &extent);
+    std::vector<int> lengths;
+    std::vector<MPI_Aint> displacements;
+    for (std::uint64_t done = 0; done < units; done += most_count) {
+        lengths.push_back(static_cast<int>(std::min(most_count, units - done)));
+        displacements.push_back(static_cast<MPI_Aint>(done) * extent);
+    }
+    if (status == MPI_SUCCESS)
+        status = mpi.Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), displacements.data(), type,
+                                          &run);
+    return status == MPI_SUCCESS ? mpi.Type_commit(&run) : status;
+}
+
 }  // namespace
 
-PointToPoint::PointToPoint(MPI_Comm communicator, int tag_upper_bound)
+PointToPoint::PointToPoint(MPI_Comm communicator, int ranks, int tag_upper_bound, MPI_Comm leaders)
     : communicator_(communicator),
+      leaders_(leaders),
+      ahead_(static_cast<std::size_t>(ranks), 0),
       sequences_(std::clamp(tag_upper_bound / static_cast<int>(tags_per_collective), 1, 1024)) {}
 
-void PointToPoint::begin(MPI_Datatype type) {
+void PointToPoint::begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
     type_ = type;
+    op_ = op;
+    unit_bytes_ = unit_bytes;
+    next_call_ = 0;
     sequence_ = (sequence_ + 1) % sequences_;
 }
 
-Status PointToPoint::send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    const Status status = mpi.Isend(data, static_cast<int>(units), type_, peer, tag_of(tag), communicator_, &request);
-    if (status != MPI_SUCCESS) return status;
+// Does this message fill what the peer may be left to keep? What is large waits for its receiver anyhow.
+bool PointToPoint::must_synchronize(int peer, std::uint64_t bytes) {
+    std::uint32_t& ahead = ahead_[static_cast<std::size_t>(peer)];
+    ahead += message_weight + static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, most_ahead));
+    if (ahead < most_ahead) return false;
+    ahead = 0;
+    return true;
+}
+
+void PointToPoint::keep(MPI_Request request, Token token) {
     requests_.push_back(request);
     tokens_.push_back(token);
-    return MPI_SUCCESS;
+}
+
+// post(count, type, request): with a type of many units where they are too many for an `int`.
+template <typename Post>
+Status PointToPoint::post(std::uint64_t units, Token token, Post&& post) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    Status status = MPI_SUCCESS;
+    if (units <= most_count) [[likely]] {
+        status = post(static_cast<int>(units), type_, &request);
+    } else {
+        MPI_Datatype whole = MPI_DATATYPE_NULL;
+        status = make_run_type(type_, units, whole);
+        if (status == MPI_SUCCESS) {
+            status = post(1, whole, &request);
+            const Status freed = mpi.Type_free(&whole);
+            if (status == MPI_SUCCESS) status = freed;
+        }
+    }
+    if (status == MPI_SUCCESS) keep(request, token);
+    return status;
+}
+
+Status PointToPoint::send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) {
+    const auto isend = must_synchronize(peer, units * unit_bytes_) ? mpi.Issend : mpi.Isend;
+    return post(units, token, [&](int count, MPI_Datatype type, MPI_Request* request) {
+        return isend(data, count, type, peer, tag_of(tag), communicator_, request);
+    });
 }
 
 Status PointToPoint::recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    const Status status = mpi.Irecv(data, static_cast<int>(units), type_, peer, tag_of(tag), communicator_, &request);
-    if (status != MPI_SUCCESS) return status;
-    requests_.push_back(request);
-    tokens_.push_back(token);
+    return post(units, token, [&](int count, MPI_Datatype type, MPI_Request* request) {
+        return mpi.Irecv(data, count, type, peer, tag_of(tag), communicator_, request);
+    });
+}
+
+Status PointToPoint::collective(Collective which, int root, std::uint64_t order, const std::byte* source,
+                                std::byte* target, std::uint64_t units, Token token) {
+    early_calls_.emplace(order, LeadersCall{which, root, source, target, static_cast<int>(units), token});
+    // MPI matches collectives by their order alone.
+    while (!early_calls_.empty() && early_calls_.begin()->first == next_call_) {
+        const LeadersCall call = early_calls_.begin()->second;
+        early_calls_.erase(early_calls_.begin());
+        ++next_call_;
+        if (const Status status = start(call); status != MPI_SUCCESS) return status;
+    }
     return MPI_SUCCESS;
 }
 
+Status PointToPoint::start(const LeadersCall& call) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    Status status = MPI_ERR_INTERN;
+    const void* source = call.source == call.target ? MPI_IN_PLACE : call.source;
+    if (call.which == Collective::bcast) {
+        // The root's buffer is only read.
+        void* buffer = call.target != nullptr ? call.target : const_cast<std::byte*>(call.source);
+        status = mpi.Ibcast(buffer, call.units, type_, call.root, leaders_, &request);
+    } else if (call.which == Collective::reduce) {
+        status = mpi.Ireduce(source, call.target, call.units, type_, op_, call.root, leaders_, &request);
+    } else if (call.which == Collective::allreduce) {
+        status = mpi.Iallreduce(source, call.target, call.units, type_, op_, leaders_, &request);
+    }
+    if (status == MPI_SUCCESS) keep(request, call.token);
+    return status;
+}
+
 Status PointToPoint::progress(std::vector<Token>& completed) {
+    if (requests_.empty()) return MPI_SUCCESS;
     if (requests_.size() == 1) return progress_one(completed);
     const int count = static_cast<int>(requests_.size());
     indices_.resize(requests_.size());
@@ -100,6 +188,7 @@ void PointToPoint::abandon() {
         if (request != MPI_REQUEST_NULL) mpi.Request_free(&request);
     requests_.clear();
     tokens_.clear();
+    early_calls_.clear();
 }
 
 }  // namespace hcoll

@@ -1,6 +1,11 @@
 // The transport over the vendor's point-to-point messages, on a communicator that belongs to the library alone.
+//
+// Flow control: a rank that runs ahead of a slow peer would fill the peer's memory with messages that nobody has asked for
+// yet. Every so many messages or bytes to a peer, the next one is a synchronous send, which completes only when the
+// peer has come to receive it: so what a peer may have to keep is bounded, whatever the collectives are.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "progress/engine.hpp"
@@ -11,15 +16,19 @@ namespace hcoll {
 // Driven by one thread at a time. Errors are the vendor's codes; the communicator's error handler must return them.
 class PointToPoint : public Transport {
 public:
-    // `tag_upper_bound` is the vendor's (at least 32767).
-    PointToPoint(MPI_Comm communicator, int tag_upper_bound);
+    // `tag_upper_bound` is the vendor's (at least 32767). `leaders`: of the leaders of nodes, in the order of their nodes;
+    // MPI_COMM_NULL where there is none, or on ranks that are none.
+    PointToPoint(MPI_Comm communicator, int ranks, int tag_upper_bound, MPI_Comm leaders);
 
-    // Begins a collective whose units are elements of `type`. Collectives that follow one another use different tags,
-    // so that a message that is left over by an error is not taken for one of the next.
-    void begin(MPI_Datatype type);
+    // Begins a collective whose units are elements of `type`, of `unit_bytes` bytes each. Collectives that follow one
+    // another use different tags, so that a message that is left over by an error is not taken for one of the next. `op` is
+    // for collectives among leaders; MPI_OP_NULL where nothing is combined.
+    void begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
 
     Status send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) override;
     Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) override;
+    Status collective(Collective which, int root, std::uint64_t order, const std::byte* source, std::byte* target,
+                      std::uint64_t units, Token token) override;
     Status progress(std::vector<Token>& completed) override;
 
     bool idle() const { return requests_.empty(); }
@@ -30,12 +39,32 @@ private:
     int tag_of(std::uint32_t tag) const {
         return sequence_ * static_cast<int>(tags_per_collective) + static_cast<int>(tag);
     }
+    struct LeadersCall {
+        Collective which;
+        int root;
+        const std::byte* source;
+        std::byte* target;
+        int units;
+        Token token;
+    };
+
+    bool must_synchronize(int peer, std::uint64_t bytes);
+    template <typename Post>
+    Status post(std::uint64_t units, Token token, Post&& post);
+    Status start(const LeadersCall& call);
+    void keep(MPI_Request request, Token token);
     Status progress_one(std::vector<Token>& completed);
     void wait_a_little();
     void remove(std::size_t index);
 
     MPI_Comm communicator_;
+    MPI_Comm leaders_;
     MPI_Datatype type_ = MPI_DATATYPE_NULL;
+    MPI_Op op_ = MPI_OP_NULL;
+    std::uint64_t unit_bytes_ = 1;
+    std::vector<std::uint32_t> ahead_;  // by peer: what it may have to keep, since it last caught up
+    std::uint64_t next_call_ = 0;       // of the leaders' collectives: the order of the one to begin next
+    std::map<std::uint64_t, LeadersCall> early_calls_;
     int sequences_;
     int sequence_ = 0;
     int idle_polls_ = 0;

@@ -32,7 +32,7 @@ public:
         for (const Plan& plan : plans) {
             is_sender_ = false;
             engine_.start(plan, memory_.buffers(), *this, *this);
-            while (!completed_.empty()) engine_.advance();
+            while (!completed_.empty() || engine_.has_work()) engine_.advance();
             if (!engine_.done()) engine_ = Engine();  // steps that wait for each other: run() reports them
             if (is_sender_) ++senders_[static_cast<std::size_t>(placement.node_of(rank_))];
             ++rank_;
@@ -261,6 +261,7 @@ private:
         else
             state.engine.start(plans_[rank], memory_.buffers(), *this, *this);
         if (state.engine.done() && state.finish == never) state.finish = state.clock;
+        if (state.engine.has_work()) make_due(rank, 0);
     }
 
     std::optional<std::string> find_defect() const {

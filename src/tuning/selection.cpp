@@ -18,9 +18,28 @@ Decision decision_of(const AlgorithmChoice& choice, std::string why) {
     return {choice.algorithm, choice.parameters, choice_text(choice), std::move(why)};
 }
 
+// Where bits are to be the same for any placement: what an algorithm is replaced by, if it does not give that.
+std::optional<Decision> reproducible_decision(const Settings& settings, Collective collective) {
+    const AlgorithmChoice& choice = settings.choice(collective);
+    if (!settings.reproducible || !is_reduction(collective) || choice.kind == AlgorithmChoice::Kind::vendor)
+        return std::nullopt;
+    if (choice.kind == AlgorithmChoice::Kind::own && !choice.algorithm->bits_need_placement) return std::nullopt;
+    AlgorithmChoice reproducible{
+        .kind = AlgorithmChoice::Kind::own, .algorithm = find_algorithm(collective, "reproducible"), .parameters = {}};
+    reproducible.parameters = reproducible.algorithm->defaults;
+    return decision_of(reproducible, "setting LIBHCOLL_REPRODUCIBLE");
+}
+
 }  // namespace
 
+void Decision::do_without_leaders() {
+    if (!wants_leaders()) return;
+    parameters.network = NetworkModule::tree;
+    what = choice_text({AlgorithmChoice::Kind::own, algorithm, parameters});
+}
+
 DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective, int ranks) {
+    if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};
     const AlgorithmChoice& choice = settings.choice(collective);
     if (choice.kind != AlgorithmChoice::Kind::automatic) {
         const std::string setting = fmt::format("LIBHCOLL_{}", to_upper(name_of(collective)));

@@ -15,8 +15,16 @@ enum class VendorKind : std::uint8_t { mpich, openmpi };
 struct Decision {
     const Algorithm* algorithm = nullptr;  // nullptr: the vendor's own
     AlgorithmParameters parameters;
-    std::string what;  // for reports: algorithm with its parameters, or "vendor"
-    std::string why;   // the setting or the rule
+    std::string what;         // for reports: algorithm with its parameters, or "vendor"
+    std::string why;          // the setting or the rule
+    bool keeps_order = true;  // it can run operations that do not commute, where its ranks sit
+
+    void note_order(const Placement& placement) {
+        keeps_order = algorithm == nullptr || hcoll::keeps_order(*algorithm, parameters, placement);
+    }
+    // The MPI library's collectives among the leaders of nodes, which need a communicator of them.
+    bool wants_leaders() const { return algorithm != nullptr && needs_leaders(*algorithm, parameters); }
+    void do_without_leaders();
 };
 
 // Decisions by bytes of the message's type signature, in ascending order; the last one has no bound.

@@ -88,6 +88,17 @@ const std::vector<Setting>& registry() {
         choice_setting<Collective::bcast>("LIBHCOLL_BCAST", "what MPI_Bcast runs"),
         choice_setting<Collective::reduce>("LIBHCOLL_REDUCE", "what MPI_Reduce runs"),
         choice_setting<Collective::allreduce>("LIBHCOLL_ALLREDUCE", "what MPI_Allreduce runs"),
+        {"LIBHCOLL_REPRODUCIBLE", "switch", "0 or 1",
+         "1 gives Reduce and Allreduce the same bits for any placement of the same ranks; algorithms that do not are "
+         "replaced by one that does",
+         true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             const auto value = parse_switch(text);
+             if (!value) return fmt::format("'{}' is neither 0 nor 1", text);
+             settings.reproducible = *value;
+             return std::nullopt;
+         },
+         [](const Settings& settings) { return std::string(settings.reproducible ? "1" : "0"); }},
         {"LIBHCOLL_SETUP_CALLS", "number", "1 to 1G",
          "how many blocking collective calls on a communicator go to the MPI library before its own duplicate is made; "
          "communicators with processes beyond MPI_COMM_WORLD always take the default",
@@ -222,6 +233,12 @@ Settings parse_settings(const Environment& environment, std::vector<std::string>
         if (const Problem problem = setting.parse(settings, value))
             warnings.push_back(fmt::format("{}: {}; {} stays in force", name, *problem, setting.text(settings)));
     }
+    for (const AlgorithmChoice& choice : settings.choices)
+        if (settings.reproducible && choice.kind == AlgorithmChoice::Kind::own && choice.algorithm->bits_need_placement)
+            warnings.push_back(
+                fmt::format("LIBHCOLL_{}: {} gives other bits for other placements; LIBHCOLL_REPRODUCIBLE=1 runs "
+                            "reproducible instead",
+                            to_upper(name_of(choice.algorithm->collective)), choice.algorithm->name));
     return settings;
 }
 

@@ -41,6 +41,7 @@ struct Settings {
     LogLevel log = LogLevel::warn;
     std::string report = "0";
     std::array<AlgorithmChoice, intercepted_count> choices;
+    bool reproducible = false;
     std::uint64_t setup_calls = 5;
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;

@@ -201,6 +201,19 @@ std::optional<std::string> run_and_compare(const PlanCase& plan_case, std::vecto
     return std::nullopt;
 }
 
+std::vector<std::uint64_t> result_bits(const PlanCase& plan_case, std::mt19937_64& random) {
+    std::vector<Plan> plans = build_plans(plan_case);
+    std::vector<SimulatedRank> ranks(plans.size());
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        Buffers buffers = buffers_of(plan_case, rank, {});
+        ranks[rank] = {std::move(plans[rank]), std::move(buffers.input), std::move(buffers.output)};
+    }
+    std::vector<std::uint64_t> bits;
+    if (simulate(ranks, plan_case.ordered, random)) return bits;
+    for (const Operand& operand : ranks[static_cast<std::size_t>(plan_case.root)].output) bits.push_back(operand.bits);
+    return bits;
+}
+
 std::uint64_t test_seed() {
     static const std::uint64_t seed = [] {
         const char* given = std::getenv("HCOLL_TEST_SEED");

@@ -43,6 +43,9 @@ std::vector<Plan> build_plans(const PlanCase& plan_case);
 // Runs `plans` in one random order and compares every unit of every rank's output with what MPI defines.
 std::optional<std::string> run_and_compare(const PlanCase& plan_case, std::vector<Plan> plans, std::mt19937_64& random);
 
+// The bits of the result, for each unit (of the root's, or rank 0's, output), of an operation that is not associative.
+std::vector<std::uint64_t> result_bits(const PlanCase& plan_case, std::mt19937_64& random);
+
 // The seed of this process: the environment variable HCOLL_TEST_SEED, or a random one; printed once.
 std::uint64_t test_seed();
 

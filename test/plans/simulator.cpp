@@ -218,7 +218,8 @@ std::optional<std::string> simulate(std::vector<SimulatedRank>& ranks, bool orde
         if (engine.advance() != 0) return "advance failed";
         if (engine.done())
             unfinished.erase(unfinished.begin() + static_cast<std::ptrdiff_t>(chosen));
-        else if (network.is_idle())
+        else if (network.is_idle() &&
+                 std::none_of(engines.begin(), engines.end(), [](const Engine& each) { return each.has_work(); }))
             return fmt::format("deadlock: rank {} waits for ever", unfinished[chosen]);
     }
     if (!network.is_idle()) return "a message is still under way at the end";
@@ -240,7 +241,8 @@ bool nobody_finishes_without(const std::vector<Plan>& plans, std::size_t absent,
                                  reinterpret_cast<std::byte*>(memory[rank].data() + 1), sizeof(Operand)};
         if (engines[rank].start(plans[rank], buffers, transports[rank], operations) != 0) return false;
     }
-    while (!network.is_idle()) {
+    const auto has_work = [](const Engine& engine) { return engine.has_work(); };
+    while (!network.is_idle() || std::any_of(engines.begin(), engines.end(), has_work)) {
         while (network.deliver(random)) continue;
         for (std::size_t rank = 0; rank < plans.size(); ++rank)
             if (rank != absent && !engines[rank].done() && engines[rank].advance() != 0) return false;

@@ -181,6 +181,42 @@ TEST_P(EveryAlgorithm, CombinesNoMoreUnitsAtOnceThanAnIntCanCount) {
 INSTANTIATE_TEST_SUITE_P(Catalog, EveryAlgorithm, testing::Range<std::size_t>(0, algorithms().size()),
                          [](const auto& parameter) { return algorithm_names()[parameter.param]; });
 
+// What the catalog says of an algorithm's bits.
+TEST(Bits, AreTheSameForAnyPlacementWhereTheCatalogSaysSo) {
+    std::mt19937_64 random(test_seed());
+    for (const Algorithm& algorithm : algorithms()) {
+        if (!is_reduction(algorithm.collective)) continue;
+        bool differ = false;
+        for (const int ranks : {5, 8, 13, 24}) {
+            PlanCase plan_case = case_of(algorithm, shapes[1], ranks, has_root(algorithm.collective) ? 1 : 0, 9);
+            std::vector<std::uint64_t> first;
+            for (const Layout& layout : layouts_of(ranks)) {
+                plan_case.layout = layout;
+                const auto bits = result_bits(plan_case, random);
+                ASSERT_EQ(bits.size(), 9U) << plan_case.name();
+                if (first.empty()) first = bits;
+                differ = differ || bits != first;
+            }
+        }
+        EXPECT_EQ(differ, algorithm.bits_need_placement) << name_of(algorithm.collective) << ' ' << algorithm.name;
+    }
+}
+
+TEST(Bits, OfTheReproducibleReduceAreTheSameForAnyRoot) {
+    std::mt19937_64 random(test_seed());
+    const Algorithm* algorithm = find_algorithm(Collective::reduce, "reproducible");
+    for (const Layout& layout : layouts_of(13)) {
+        std::vector<std::uint64_t> first;
+        for (int root = 0; root < 13; ++root) {
+            PlanCase plan_case = case_of(*algorithm, shapes[1], 13, root, 9);
+            plan_case.layout = layout;
+            const auto bits = result_bits(plan_case, random);
+            if (root == 0) first = bits;
+            EXPECT_EQ(bits, first) << plan_case.name();
+        }
+    }
+}
+
 TEST(Counts, RecursiveDoublingCopiesNothingWhereItNeedNot) {
     const Algorithm* algorithm = find_algorithm(Collective::allreduce, "recursive_doubling");
     const std::vector<Plan> plans = build_plans(case_of(*algorithm, {0, 8, 2, 4}, 2, 0, 1));
