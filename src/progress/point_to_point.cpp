@@ -13,9 +13,9 @@ namespace {
 // his core with somebody who should run.
 constexpr int polls_before_yield = 200;
 
-// What a peer may be left to keep: so many bytes, a message counting at least its share of 64.
+// What a peer may be left to keep: so many bytes, a message counting at least its share of 256.
 constexpr std::uint32_t most_ahead = 1 << 20;
-constexpr std::uint32_t message_weight = most_ahead / 64;
+constexpr std::uint32_t message_weight = most_ahead / 256;
 
 constexpr std::uint64_t most_count = std::uint64_t{1} << 30;
 
