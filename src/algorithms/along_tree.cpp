@@ -1,5 +1,7 @@
 #include "algorithms/along_tree.hpp"
 
+#include <array>
+
 #include "algorithms/two_tree.hpp"
 
 namespace hcoll {
@@ -12,13 +14,31 @@ void pass_down(PlanBuilder& plan, const TreeNode& node, const Region& data) {
     for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) plan.send(*child, data);
 }
 
+// Memory for what children send: for so many at once that none has to wait, but not for all of a large number.
+class Partials {
+public:
+    Partials(PlanBuilder& plan, const Region& like) : plan_(plan), like_(like) {}
+    Region next() {
+        if (count_ >= most) plan_.release(parts_[count_ % most]);
+        return parts_[count_++ % most] = plan_.scratch(like_);
+    }
+
+private:
+    static constexpr std::size_t most = 16;
+    PlanBuilder& plan_;
+    Region like_;
+    std::array<Region, most> parts_;
+    std::size_t count_ = 0;
+};
+
 // Any order will do: what comes in is combined into one accumulator.
 Region combine_in_place(PlanBuilder& plan, const TreeNode& node, const Region& own, const Region& result) {
     const bool own_is_input = own.buffer == Buffer::input;
+    Partials partials(plan, own);
     Region sum = own;
     for (const int child : node.children) {
         const bool starts_sum = own_is_input && sum == own;
-        const Region partial = starts_sum && node.parent < 0 ? result : plan.scratch(own);
+        const Region partial = !starts_sum ? partials.next() : node.parent < 0 ? result : plan.scratch(own);
         plan.recv(child, partial);
         plan.reduce(starts_sum ? own : partial, starts_sum ? partial : sum);
         if (starts_sum) sum = partial;
@@ -30,16 +50,17 @@ Region combine_in_place(PlanBuilder& plan, const TreeNode& node, const Region& o
 Region combine_in_order(PlanBuilder& plan, const TreeNode& node, const Region& own, const Region& result) {
     const int children = static_cast<int>(node.children.size());
     const bool result_is_free = node.parent < 0 && !(result == own);
+    Partials partials(plan, own);
     Region sum = own;
     for (int i = 0; i <= children; ++i) {
         const bool is_own = i == node.lower;
         const bool is_last = i == children;
         Region operand = own;
         if (!is_own) {
-            operand = is_last && result_is_free ? result : plan.scratch(own);
+            operand = is_last && result_is_free ? result : partials.next();
             plan.recv(node.children[static_cast<std::size_t>(i < node.lower ? i : i - 1)], operand);
         } else if (own.buffer == Buffer::input && i > 0) {
-            operand = is_last && result_is_free ? result : plan.scratch(own);
+            operand = is_last && result_is_free ? result : partials.next();
             plan.copy(own, operand);
         }
         if (i > 0) plan.reduce(sum, operand);
