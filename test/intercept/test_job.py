@@ -105,6 +105,31 @@ class Reports(unittest.TestCase):
                 self.assertEqual(entry["because"], f"setting LIBHCOLL_{collective.upper()}")
                 self.assertLessEqual(entry["smallest_bytes"] * entry["calls"], entry["bytes"])
 
+    def test_an_operation_that_the_algorithm_cannot_order_is_the_vendors_and_the_report_says_so(self):
+        reason = "does not commute"
+        for layout, algorithm, passed_on in (("2x2:cyclic", "nap", True), ("2x2", "nap", False), ("2x2", "ring", True),
+                                             ("2x2:cyclic", "recursive_doubling", False)):
+            result = job(4, [*SWEEP, "--only", "allreduce"], LIBHCOLL_REPORT="1", LIBHCOLL_SETUP_CALLS="1",
+                         LIBHCOLL_TOPOLOGY=layout, **{**OWN, "LIBHCOLL_ALLREDUCE": algorithm})
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(reason in result.stderr, passed_on, (layout, algorithm, result.stderr))
+
+    def test_reproducible_bits_begin_with_the_first_call(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.json")
+            command = [COLLECTIVES, "--bits-file", os.path.join(folder, "bits"), "--seed", "1"]
+            result = job(3, command, LIBHCOLL_REPORT=path, LIBHCOLL_REPRODUCIBLE="1", LIBHCOLL_ALLREDUCE="han")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            warnings = lines_of_library(result)
+            self.assertEqual(len(warnings), 1, result.stderr)
+            self.assertIn("runs reproducible instead", warnings[0])
+            with open(path, encoding="utf-8") as file:
+                entries = [entry for entry in json.load(file)["collectives"] if entry["collective"] == "allreduce"]
+        self.assertTrue(entries)
+        for entry in entries:
+            self.assertTrue(entry["ran"].startswith("reproducible"), entry)
+            self.assertEqual(entry["because"], "setting LIBHCOLL_REPRODUCIBLE")
+
     def test_a_report_that_cannot_be_written_is_printed(self):
         result = job(2, SWEEP, LIBHCOLL_REPORT="/nowhere/report.json", **OWN)
         self.assertEqual(result.returncode, 0)
