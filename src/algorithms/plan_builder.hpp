@@ -73,7 +73,8 @@ public:
     // right = left op right. The operation's left operand always comes from the lower ranks.
     void reduce(const Region& left, const Region& right);
     void copy(const Region& source, const Region& target);
-    // The MPI library's own collective among the node leaders; `root` counts leaders. At most one in a plan.
+    // The MPI library's own collective among the node leaders; `root` counts leaders. At most one in a plan. Of a Reduce,
+    // all leaders have a target, which is spoilt where they are not the root.
     void collective(Collective which, int root, const Region& source, const Region& target);
 
     // Ends the plan; the builder is empty afterwards.

@@ -32,12 +32,12 @@ Plan reduce_han(const PlanRequest& request, const AlgorithmParameters& parameter
     const bool is_root = request.rank == request.root;
     const bool is_leader = request.rank == leader;
     const auto leads = [](const RankGroup& group) { return group.self() == 0 && group.size() > 1; };
-    const bool combines = is_leader || leads(levels.socket) || leads(levels.node);
+    const bool combines = is_leader || levels.network.has_self() || leads(levels.socket) || leads(levels.node);
     const Region result = is_root || !combines ? plan.output() : plan.scratch();
 
     const Region value = reduce_on_node(plan, levels, parameters.levels, request.ordered, own, result);
     if (levels.network.has_self() && by_vendor) {
-        plan.collective(Collective::reduce, root_node, value, is_leader ? result : Region{});
+        plan.collective(Collective::reduce, root_node, value, result);
     } else {
         reduce_along(plan, levels.network, 0, parameters.levels.network, request.ordered, value, result);
     }

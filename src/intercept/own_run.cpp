@@ -143,6 +143,9 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
                                  .output = static_cast<std::byte*>(reduction.receive_buffer),
                                  .scratch = scratch_for(own, plan->scratch_units(), extent),
                                  .stride = extent.extent};
+        // Open MPI 4.1's MPI_Ireduce frees a wrong address where a type's data lie before its origin. Only user operations
+        // take such types, and all ranks have the same operation.
+        own.transport.avoid_ireduce(Process::vendor_kind() == VendorKind::openmpi && !is_predefined_op(reduction.op));
         status = run_plan(own, *plan, buffers, reduction.type, size, reduction.op, operations);
         own.scratch.trim();
         return status;

@@ -42,7 +42,9 @@ PointToPoint::PointToPoint(MPI_Comm communicator, int ranks, int tag_upper_bound
     : communicator_(communicator),
       leaders_(leaders),
       ahead_(static_cast<std::size_t>(ranks), 0),
-      sequences_(std::clamp(tag_upper_bound / static_cast<int>(tags_per_collective), 1, 1024)) {}
+      sequences_(std::clamp(tag_upper_bound / static_cast<int>(tags_per_collective), 1, 1024)) {
+    if (leaders_ != MPI_COMM_NULL && mpi.Comm_rank(leaders_, &leader_) != MPI_SUCCESS) leader_ = -1;
+}
 
 void PointToPoint::begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
     type_ = type;
@@ -115,15 +117,18 @@ Status PointToPoint::collective(Collective which, int root, std::uint64_t order,
 Status PointToPoint::start(const LeadersCall& call) {
     MPI_Request request = MPI_REQUEST_NULL;
     Status status = MPI_ERR_INTERN;
-    const void* source = call.source == call.target ? MPI_IN_PLACE : call.source;
+    const bool combines_for_all = call.which == Collective::allreduce || avoids_ireduce_;
+    const bool in_place = call.source == call.target && (combines_for_all || call.root == leader_);
+    const void* source = in_place ? MPI_IN_PLACE : call.source;
     if (call.which == Collective::bcast) {
         // The root's buffer is only read.
         void* buffer = call.target != nullptr ? call.target : const_cast<std::byte*>(call.source);
         status = mpi.Ibcast(buffer, call.units, type_, call.root, leaders_, &request);
-    } else if (call.which == Collective::reduce) {
-        status = mpi.Ireduce(source, call.target, call.units, type_, op_, call.root, leaders_, &request);
-    } else if (call.which == Collective::allreduce) {
+    } else if (combines_for_all) {
         status = mpi.Iallreduce(source, call.target, call.units, type_, op_, leaders_, &request);
+    } else {
+        void* target = call.root == leader_ ? call.target : nullptr;
+        status = mpi.Ireduce(source, target, call.units, type_, op_, call.root, leaders_, &request);
     }
     if (status == MPI_SUCCESS) keep(request, call.token);
     return status;

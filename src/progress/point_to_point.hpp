@@ -24,6 +24,8 @@ public:
     // another use different tags, so that a message that is left over by an error is not taken for one of the next. `op` is
     // for collectives among leaders; MPI_OP_NULL where nothing is combined.
     void begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
+    // Among leaders, MPI_Iallreduce takes the place of MPI_Ireduce from now on (or no longer).
+    void avoid_ireduce(bool avoid) { avoids_ireduce_ = avoid; }
 
     Status send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) override;
     Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) override;
@@ -63,7 +65,9 @@ private:
     MPI_Op op_ = MPI_OP_NULL;
     std::uint64_t unit_bytes_ = 1;
     std::vector<std::uint32_t> ahead_;  // by peer: what it may have to keep, since it last caught up
-    std::uint64_t next_call_ = 0;       // of the leaders' collectives: the order of the one to begin next
+    bool avoids_ireduce_ = false;
+    int leader_ = -1;              // this rank's number among them
+    std::uint64_t next_call_ = 0;  // of the leaders' collectives: the order of the one to begin next
     std::map<std::uint64_t, LeadersCall> early_calls_;
     int sequences_;
     int sequence_ = 0;
