@@ -28,10 +28,8 @@ namespace {
 
 Plan barrier_along(const Tree& tree, const PlanRequest& request, const AlgorithmParameters& parameters) {
     PlanBuilder plan(request, parameters.pipeline);
-    const RankGroup all = RankGroup::all(request.ranks, request.rank);
     Token token(plan);
-    arrive_along(token, all, tree);
-    release_along(token, all, tree);
+    meet_along(token, RankGroup::all(request.ranks, request.rank), tree, [] {});
     return plan.finish();
 }
 
@@ -76,9 +74,8 @@ Plan barrier_hierarchical(const PlanRequest& request, const AlgorithmParameters&
     PlanBuilder plan(request, parameters.pipeline);
     Token token(plan);
     const Hierarchy levels = hierarchy_of(*request.placement, request.rank, no_rank, false);
-    arrive_along(token, levels.node, parameters.levels.node);
-    if (levels.network.has_self()) disseminate(token, levels.network, parameters.radix);
-    release_along(token, levels.node, parameters.levels.node);
+    meet_along(token, levels.node, parameters.levels.node,
+               [&] { disseminate(token, levels.network, parameters.radix); });
     return plan.finish();
 }
 

@@ -83,8 +83,12 @@ void around_ring(Moves& moves, const PlanRequest& request) {
         return;
     }
     if (!request.in_place) moves.copy(own, arms[0].blocks({0, 1}, all));
-    for (const Arm& arm : arms)
-        for (const Run& group : arm.groups()) moves.recv(arm.rank(1), arm.blocks(group, all));
+    // In turns, so that in a scatter both sides are busy from the beginning.
+    const std::vector<Run> groups[] = {arms[0].groups(), arms[1].groups()};
+    for (std::size_t index = 0; index < std::max(groups[0].size(), groups[1].size()); ++index)
+        for (std::size_t side = 0; side < 2; ++side)
+            if (index < groups[side].size())
+                moves.recv(arms[side].rank(1), arms[side].blocks(groups[side][index], all));
 }
 
 Plan around(Direction direction, const PlanRequest& request, const AlgorithmParameters& parameters) {

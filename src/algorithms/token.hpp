@@ -22,28 +22,33 @@ public:
         heard_.push_back(plan_.scratch());
         plan_.recv(peer, heard_.back());
     }
-    // From a peer that has heard of the caller and of all that the caller has.
-    void recv_all(int peer) {
-        heard_.clear();
-        recv(peer);
+    // A receive that is posted from the beginning and counts once the caller has `released`: from a peer that has then heard of
+    // all that the caller has heard of.
+    void expect(int peer) {
+        release_ = plan_.scratch();
+        plan_.recv(peer, release_);
     }
+    void released() { heard_ = {release_}; }
 
 private:
     PlanBuilder& plan_;
     std::vector<Region> heard_;  // not sent on so far, and the one that was
+    Region release_;
 };
 
-// The root hears of all members of the group, and a member of its subtree.
-inline void arrive_along(Token& token, const RankGroup& group, const Tree& tree) {
+// Up the tree and down again. The root, which by then has heard of all members, calls `meet_others` in between.
+template <typename MeetOthers>
+void meet_along(Token& token, const RankGroup& group, const Tree& tree, const MeetOthers& meet_others) {
     const TreeNode node = tree_node(tree, group, 0);
+    if (node.parent >= 0) token.expect(node.parent);
     for (const int child : node.children) token.recv(child);
-    if (node.parent >= 0) token.send(node.parent);
-}
-
-// All members hear of the root.
-inline void release_along(Token& token, const RankGroup& group, const Tree& tree) {
-    const TreeNode node = tree_node(tree, group, 0);
-    if (node.parent >= 0) token.recv_all(node.parent);
+    if (node.parent >= 0) {
+        token.send(node.parent);
+        token.released();
+    } else {
+        meet_others();
+    }
+    // The largest subtree, which is the last child, has the longest way to go.
     for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) token.send(*child);
 }
 
