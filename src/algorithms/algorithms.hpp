@@ -42,4 +42,26 @@ Plan allreduce_multi_leader(const PlanRequest& request, const AlgorithmParameter
 Plan allreduce_han(const PlanRequest& request, const AlgorithmParameters& parameters);
 Plan allreduce_reproducible(const PlanRequest& request, const AlgorithmParameters& parameters);
 
+Plan gather_linear(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan gather_ring(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan gather_binomial(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan gather_hierarchical(const PlanRequest& request, const AlgorithmParameters& parameters);
+
+Plan scatter_linear(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan scatter_ring(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan scatter_binomial(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan scatter_hierarchical(const PlanRequest& request, const AlgorithmParameters& parameters);
+
+Plan allgather_linear(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan allgather_ring(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan allgather_doubling(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan allgather_dissemination(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan allgather_hierarchical(const PlanRequest& request, const AlgorithmParameters& parameters);
+
+Plan barrier_linear(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan barrier_binomial(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan barrier_doubling(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan barrier_dissemination(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan barrier_hierarchical(const PlanRequest& request, const AlgorithmParameters& parameters);
+
 }  // namespace hcoll

@@ -13,6 +13,10 @@ constexpr std::string_view tree_names[] = {"flat",   "chain",    "ring",     "li
 constexpr std::string_view network_names[] = {"flat",     "chain",    "ring",     "linear", "binary",
                                               "binomial", "k_nomial", "two_tree", "vendor"};
 constexpr std::string_view exchange_names[] = {"recursive_multiplying", "rabenseifner"};
+// Trees whose subtrees are runs that begin with their root.
+constexpr TreeShape collecting_shapes[] = {TreeShape::flat, TreeShape::chain, TreeShape::binary, TreeShape::binomial,
+                                           TreeShape::k_nomial};
+constexpr std::string_view collecting_names[] = {"flat", "chain", "binary", "binomial", "k_nomial"};
 constexpr std::string_view switch_names[] = {"no", "yes"};
 
 using Parameters = AlgorithmParameters;
@@ -99,6 +103,19 @@ constexpr Parameter exchange = choice_parameter(
     [](Parameters& p, std::uint64_t value) { p.exchange = static_cast<NetworkExchange>(value); },
     [](const Parameters& p) { return static_cast<std::uint64_t>(p.exchange); });
 
+std::uint64_t collecting_index(TreeShape shape) {
+    return static_cast<std::uint64_t>(std::find(std::begin(collecting_shapes), std::end(collecting_shapes), shape) -
+                                      std::begin(collecting_shapes));
+}
+constexpr Parameter collecting_network = choice_parameter(
+    "network", collecting_names, "tree among node leaders",
+    [](Parameters& p, std::uint64_t value) { p.levels.network.shape = collecting_shapes[value]; },
+    [](const Parameters& p) { return collecting_index(p.levels.network.shape); });
+constexpr Parameter collecting_node = choice_parameter(
+    "node", collecting_names, "tree on a node",
+    [](Parameters& p, std::uint64_t value) { p.levels.node.shape = collecting_shapes[value]; },
+    [](const Parameters& p) { return collecting_index(p.levels.node.shape); });
+
 constexpr const Parameter* pipelined[] = {&segment, &sends, &receives};
 constexpr const Parameter* pipelined_tree[] = {&tree, &tree_radix, &segment, &sends, &receives};
 constexpr const Parameter* pipelined_k_nomial[] = {&tree_radix, &segment, &sends, &receives};
@@ -109,6 +126,9 @@ constexpr const Parameter* levels[] = {&network_tree, &node,    &socket, &socket
 constexpr const Parameter* smp[] = {&exchange_radix, &node, &socket, &sockets, &segment, &sends, &receives};
 constexpr const Parameter* nap[] = {&nap_radix, &segment, &sends, &receives};
 constexpr const Parameter* multi_leader[] = {&leaders, &exchange, &exchange_radix, &segment, &sends, &receives};
+constexpr const Parameter* collecting[] = {&collecting_network, &collecting_node, &tree_radix};
+constexpr const Parameter* exchanging[] = {&exchange_radix};
+constexpr const Parameter* exchanging_nodes[] = {&exchange_radix, &collecting_node};
 
 constexpr Parameters with(TreeShape shape, std::uint64_t segment_bytes) {
     return {.pipeline = {.segment_bytes = segment_bytes, .sends = 2, .receives = 4},
@@ -204,6 +224,65 @@ constexpr Algorithm list[] = {
      allreduce_han, with_levels(binomial, binomial, binomial, 512 * kibi), han, Order::in_rank_order, true, true},
     {Collective::allreduce, "reproducible", "the same bits for any placement of the ranks", allreduce_reproducible,
      with_levels(binomial, binomial, binomial, 512 * kibi), levels, Order::always, true},
+
+    {Collective::gather, "linear", "from each rank to the root", gather_linear, with(flat, 0), {}},
+    {Collective::gather,
+     "ring",
+     "around both sides of the ring of ranks, between neighbors only",
+     gather_ring,
+     with(binomial, 0),
+     {}},
+    {Collective::gather, "binomial", "along a binomial tree; the fewest steps", gather_binomial, with(binomial, 0), {}},
+    {Collective::gather, "hierarchical", "to a leader on each node, which sends all of the node's to the root",
+     gather_hierarchical, with_levels(flat, binomial, flat, 0), collecting, Order::always, true},
+
+    {Collective::scatter, "linear", "from the root to each rank", scatter_linear, with(flat, 0), {}},
+    {Collective::scatter,
+     "ring",
+     "around both sides of the ring of ranks, between neighbors only",
+     scatter_ring,
+     with(binomial, 0),
+     {}},
+    {Collective::scatter,
+     "binomial",
+     "along a binomial tree; the fewest steps",
+     scatter_binomial,
+     with(binomial, 0),
+     {}},
+    {Collective::scatter, "hierarchical", "to a leader on each node, which deals out what is the node's",
+     scatter_hierarchical, with_levels(flat, binomial, flat, 0), collecting, Order::always, true},
+
+    {Collective::allgather, "linear", "from each rank to each", allgather_linear, with(flat, 0), {}},
+    {Collective::allgather, "ring", "around the ring of ranks, between neighbors only; large messages", allgather_ring,
+     with(binomial, 128 * kibi), pipelined},
+    {Collective::allgather,
+     "recursive_doubling",
+     "exchange of doubling runs with partners at doubling distance",
+     allgather_doubling,
+     with(binomial, 0),
+     {}},
+    {Collective::allgather, "dissemination", "Bruck's pattern; the fewest steps for any number of ranks",
+     allgather_dissemination, with_radix(2, 0), exchanging},
+    {Collective::allgather, "hierarchical", "one leader per node collects, exchanges with the others, and passes on",
+     allgather_hierarchical, with_radix(2, 0), exchanging_nodes, Order::always, true},
+
+    {Collective::barrier, "linear", "all tell rank 0, which tells all", barrier_linear, with(flat, 0), {}},
+    {Collective::barrier,
+     "binomial",
+     "to rank 0 and back along a binomial tree",
+     barrier_binomial,
+     with(binomial, 0),
+     {}},
+    {Collective::barrier,
+     "recursive_doubling",
+     "exchange with partners at doubling distance",
+     barrier_doubling,
+     with(binomial, 0),
+     {}},
+    {Collective::barrier, "dissemination", "the fewest steps for any number of ranks", barrier_dissemination,
+     with_radix(2, 0), exchanging},
+    {Collective::barrier, "hierarchical", "one leader per node meets the others", barrier_hierarchical,
+     with_radix(2, 0), exchanging_nodes, Order::always, true},
 };
 
 }  // namespace

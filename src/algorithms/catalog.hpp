@@ -26,6 +26,7 @@ inline constexpr CollectiveName collective_names[collective_count] = {
 inline std::string_view name_of(Collective collective) {
     return collective_names[static_cast<std::size_t>(collective)].name;
 }
+inline bool is_intercepted(Collective collective) { return static_cast<std::size_t>(collective) < intercepted_count; }
 inline bool has_root(Collective collective) {
     return collective == Collective::bcast || collective == Collective::reduce || collective == Collective::gather ||
            collective == Collective::scatter;

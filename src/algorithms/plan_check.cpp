@@ -95,6 +95,9 @@ Defect find_race(const Plan& plan, const Phase& phase) {
         for (std::size_t b = a + 1; b < steps.size(); ++b)
             if (!reachable[a][b] && touch_same_units(step, steps[b]))
                 return fmt::format("race between steps {} and {}", a, b);
+        for (const std::uint32_t next : successors_of(plan, step))
+            if (!touch_same_units(step, steps[next]))
+                return fmt::format("step {} waits for step {} for nothing", next, a);
         for (const std::uint32_t near : successors_of(plan, step))
             for (const std::uint32_t far : successors_of(plan, step))
                 if (reachable[near][far]) return fmt::format("superfluous edge from step {} to {}", a, far);

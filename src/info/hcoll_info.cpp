@@ -42,6 +42,7 @@ Json algorithms_json() {
                                   {"range", parameter_range(*parameter)},
                                   {"help", parameter->help}});
         list.push_back({{"collective", name_of(algorithm.collective)},
+                        {"intercepted", is_intercepted(algorithm.collective)},
                         {"name", algorithm.name},
                         {"help", algorithm.help},
                         {"parameters", parameters}});
@@ -56,6 +57,30 @@ Json libraries_json(const info::Job& job) {
                         {"version", library.version},
                         {"flavour", library.flavour.empty() ? Json(nullptr) : Json(library.flavour)}});
     return list;
+}
+
+// The MPI functions whose algorithms exist as plans, but whose calls are not intercepted.
+std::string not_intercepted() {
+    std::string names;
+    for (std::size_t i = intercepted_count; i < collective_count; ++i)
+        names += fmt::format("{}{}",
+                             names.empty()               ? ""
+                             : i + 1 == collective_count ? " and "
+                                                         : ", ",
+                             collective_names[i].mpi_name);
+    return names;
+}
+
+void print_text_of_algorithms(const Json& algorithms, bool intercepted) {
+    for (const Json& algorithm : algorithms) {
+        if (algorithm["intercepted"].get<bool>() != intercepted) continue;
+        fmt::print("  {:<10} {:<20} {}\n", algorithm["collective"].get<std::string>(),
+                   algorithm["name"].get<std::string>(), algorithm["help"].get<std::string>());
+        for (const Json& parameter : algorithm["parameters"])
+            fmt::print("      {}={}   {} ({})\n", parameter["name"].get<std::string>(),
+                       parameter["default"].get<std::string>(), parameter["help"].get<std::string>(),
+                       parameter["range"].get<std::string>());
+    }
 }
 
 void print_text(const Json& document) {
@@ -90,15 +115,24 @@ void print_text(const Json& document) {
                    rank["cores"].get<int>(), rank["cores_of_host"].get<int>());
 
     fmt::print("\nAlgorithms (LIBHCOLL_<COLLECTIVE>=<algorithm>[:key=value,...], or auto, or vendor)\n");
-    for (const Json& algorithm : document["algorithms"]) {
-        fmt::print("  {:<10} {:<20} {}\n", algorithm["collective"].get<std::string>(),
-                   algorithm["name"].get<std::string>(), algorithm["help"].get<std::string>());
-        for (const Json& parameter : algorithm["parameters"])
-            fmt::print("      {}={}   {} ({})\n", parameter["name"].get<std::string>(),
-                       parameter["default"].get<std::string>(), parameter["help"].get<std::string>(),
-                       parameter["range"].get<std::string>());
-    }
+    print_text_of_algorithms(document["algorithms"], true);
+    fmt::print("\nPlans without a setting: {} are not intercepted yet\n", not_intercepted());
+    print_text_of_algorithms(document["algorithms"], false);
     if (document.contains("problem")) fmt::print("\n{}\n", document["problem"].get<std::string>());
+}
+
+void print_reference_of_algorithms(const Json& algorithms, bool intercepted) {
+    for (const Json& algorithm : algorithms) {
+        if (algorithm["intercepted"].get<bool>() != intercepted) continue;
+        fmt::print("\n### {}: {}\n\n{}.\n", algorithm["collective"].get<std::string>(),
+                   algorithm["name"].get<std::string>(), algorithm["help"].get<std::string>());
+        if (algorithm["parameters"].empty()) continue;
+        fmt::print("\n| parameter | default | valid | meaning |\n| --- | --- | --- | --- |\n");
+        for (const Json& parameter : algorithm["parameters"])
+            fmt::print("| `{}` | `{}` | {} | {} |\n", parameter["name"].get<std::string>(),
+                       parameter["default"].get<std::string>(), parameter["range"].get<std::string>(),
+                       parameter["help"].get<std::string>());
+    }
 }
 
 // docs/settings.md, made from the registry and the catalog.
@@ -120,15 +154,13 @@ void print_reference(const Json& document) {
         "\n## Algorithms\n\n`LIBHCOLL_BCAST=chain:segment=64k,sends=4` runs one algorithm for all messages of a "
         "collective; "
         "`vendor` leaves the collective to the MPI library; `auto` follows the built-in rules.\n");
-    for (const Json& algorithm : document["algorithms"]) {
-        fmt::print("\n### {}: {}\n\n{}.\n\n| parameter | default | valid | meaning |\n| --- | --- | --- | --- |\n",
-                   algorithm["collective"].get<std::string>(), algorithm["name"].get<std::string>(),
-                   algorithm["help"].get<std::string>());
-        for (const Json& parameter : algorithm["parameters"])
-            fmt::print("| `{}` | `{}` | {} | {} |\n", parameter["name"].get<std::string>(),
-                       parameter["default"].get<std::string>(), parameter["range"].get<std::string>(),
-                       parameter["help"].get<std::string>());
-    }
+    print_reference_of_algorithms(document["algorithms"], true);
+    fmt::print(
+        "\n## Plans that no call uses yet\n\nCalls of {} are not intercepted: they are the MPI library's own, whatever "
+        "is "
+        "set, and there is no setting for them. Their algorithms exist as plans, which are tested and can be priced.\n",
+        not_intercepted());
+    print_reference_of_algorithms(document["algorithms"], false);
 }
 
 int run(int argc, char** argv) {

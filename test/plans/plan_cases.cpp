@@ -82,11 +82,12 @@ Buffers buffers_of(const PlanCase& plan_case, std::size_t rank, const Operands& 
             return buffers;
         case Collective::gather:
         case Collective::allgather:
+            // Elsewhere it is not significant, and may not exist.
+            buffers.output.clear();
+            if (!root && plan_case.algorithm->collective == Collective::gather) return buffers;
             buffers.output.assign(ranks * units, untouched);
             if (in_place) place_part(buffers.output, rank, own);
-            buffers.expected = root || plan_case.algorithm->collective == Collective::allgather
-                                   ? all_parts(plan_case.ranks, units)
-                                   : buffers.output;
+            buffers.expected = all_parts(plan_case.ranks, units);
             return buffers;
         case Collective::scatter:
             buffers.input = root ? all_parts(plan_case.ranks, units) : Operands();

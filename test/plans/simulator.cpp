@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
-#include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include "progress/engine.hpp"
 
@@ -22,7 +22,18 @@ struct Posted {
     std::uint64_t units;
 };
 
-using Route = std::tuple<int, int, std::uint32_t>;  // from, to, tag
+struct Route {
+    int from;
+    int to;
+    std::uint32_t tag;
+    friend bool operator==(const Route&, const Route&) = default;
+};
+struct RouteHash {
+    std::size_t operator()(const Route& route) const {
+        const std::uint64_t ranks = static_cast<std::uint64_t>(route.from) << 32 | static_cast<std::uint32_t>(route.to);
+        return (ranks ^ static_cast<std::uint64_t>(route.tag) << 20) * 0x9E3779B97F4A7C15ULL >> 16;
+    }
+};
 
 // right = left op right
 void combine(const Operand* left, Operand* right, std::uint64_t units, bool ordered) {
@@ -42,12 +53,16 @@ public:
     explicit Network(std::size_t ranks) : completions_(ranks) {}
 
     void post(const Route& route, const Posted& message, bool is_send) {
-        auto& [sends, receives] = routes_[route];
-        (is_send ? sends : receives).push_back(message);
-        if (sends.empty() || receives.empty()) return;
-        matched_.push_back({sends.front(), receives.front()});
-        sends.pop_front();
-        receives.pop_front();
+        const auto [found, is_new] = routes_.try_emplace(route, Waiting{.are_sends = is_send, .messages = {}});
+        Waiting& waiting = found->second;
+        if (waiting.are_sends == is_send) {
+            waiting.messages.push_back(message);
+            return;
+        }
+        const Posted& other = waiting.messages.front();
+        matched_.push_back(is_send ? std::pair{message, other} : std::pair{other, message});
+        waiting.messages.erase(waiting.messages.begin());
+        if (waiting.messages.empty()) routes_.erase(found);
     }
 
     void add_leader(int rank) { leaders_.push_back(rank); }
@@ -124,9 +139,14 @@ private:
         const std::byte* source;
         Posted target;
     };
+    // On a route, either sends or receives wait for their counterpart; at least one of them.
+    struct Waiting {
+        bool are_sends;
+        std::vector<Posted> messages;
+    };
     std::vector<int> leaders_;
     std::map<std::uint64_t, std::map<int, Call>> collectives_;
-    std::map<Route, std::pair<std::deque<Posted>, std::deque<Posted>>> routes_;
+    std::unordered_map<Route, Waiting, RouteHash> routes_;
     std::vector<std::pair<Posted, Posted>> matched_;
     std::vector<std::vector<Token>> completions_;
 };
@@ -180,6 +200,30 @@ bool has_collective(const Plan& plan) {
                        [](const Step& step) { return step.kind == StepKind::collective; });
 }
 
+// Does a region stay within a buffer of `units`? The segments that reach farthest are the last two.
+bool is_within(const Phase& phase, const Region& region, std::uint64_t units) {
+    if (region.length == 0 || phase.segments() == 0) return true;
+    if (phase.is_ring()) return phase.origin + phase.units <= units;
+    const std::uint64_t last = phase.segments() - 1;
+    for (const std::uint64_t number : {last, last - std::min<std::uint64_t>(last, 1)}) {
+        const Segment segment = phase.segment(number);
+        const std::uint64_t length = Phase::region_length(region, segment);
+        if (length != 0 && phase.region_offset(region, segment) + length > units) return false;
+    }
+    return true;
+}
+
+bool stays_within_buffers(const SimulatedRank& self) {
+    const std::uint64_t units[] = {self.input.size(), self.output.size(), self.plan.scratch_units()};
+    for (const Phase& phase : self.plan.phases)
+        for (std::uint32_t index = 0; index < phase.steps; ++index) {
+            const Step& step = self.plan.steps[phase.first_step + index];
+            for (const Region& region : {step.source, step.target})
+                if (!is_within(phase, region, units[static_cast<std::size_t>(region.buffer)])) return false;
+        }
+    return true;
+}
+
 }  // namespace
 
 // Sums of different sets of ranks differ, with overwhelming probability.
@@ -202,6 +246,7 @@ std::optional<std::string> simulate(std::vector<SimulatedRank>& ranks, bool orde
     std::vector<std::size_t> unfinished;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
         SimulatedRank& self = ranks[rank];
+        if (!stays_within_buffers(self)) return fmt::format("rank {}: a step outside of its buffer", rank);
         transports.push_back(std::make_unique<SimulatedTransport>(network, static_cast<int>(rank), random));
         scratch[rank].assign(self.plan.scratch_units(), Operand{.poisoned = 1});
         const RunBuffers buffers{reinterpret_cast<const std::byte*>(self.input.data()),

@@ -107,6 +107,15 @@ bool changes_nothing(const PlanCase& plan_case, const Mutation& mutation, const 
     return false;
 }
 
+// What a run of a damaged plan shows. A barrier's bytes have no content: it owes that nobody leaves before all have entered.
+bool is_found_by_a_run(const PlanCase& plan_case, const std::vector<Plan>& damaged, std::mt19937_64& random) {
+    if (run_and_compare(plan_case, damaged, random)) return true;
+    if (plan_case.algorithm->collective != Collective::barrier) return false;
+    for (std::size_t absent = 0; absent < damaged.size(); ++absent)
+        if (!nobody_finishes_without(damaged, absent, random)) return true;
+    return false;
+}
+
 TEST(Mutants, EveryOneIsFound) {
     std::mt19937_64 random(test_seed());
     std::size_t mutants = 0;
@@ -137,7 +146,7 @@ TEST(Mutants, EveryOneIsFound) {
                             ++mutants;
                             if (find_plan_defect(damaged)) continue;
                             if (changes_nothing(plan_case, mutation, plans[rank], damaged[rank])) continue;
-                            EXPECT_TRUE(run_and_compare(plan_case, damaged, random))
+                            EXPECT_TRUE(is_found_by_a_run(plan_case, damaged, random))
                                 << plan_case.name() << ": " << mutation.name << ", rank " << rank << ", place "
                                 << choice;
                         }

@@ -7,6 +7,11 @@
 namespace hcoll::test {
 namespace {
 
+// Does every rank have a part of its own in somebody's buffer?
+bool has_blocks(Collective collective) {
+    return collective == Collective::gather || collective == Collective::scatter || collective == Collective::allgather;
+}
+
 std::vector<int> roots_of(Collective collective, int ranks) {
     std::vector<int> roots;
     for (int root = 0; root < (has_root(collective) ? ranks : 1); ++root) roots.push_back(root);
@@ -135,7 +140,7 @@ TEST_P(EveryAlgorithm, GivesTheRightResultForAThousandRanks) {
     const std::vector<Layout> layouts = {block_layout(std::vector<int>(64, 16), 2), block_layout({1000, 3, 21}, 2),
                                          cyclic_layout(1024, 32)};
     for (const Layout& layout : layouts) {
-        PlanCase plan_case = case_of(algorithm(), shapes[1], 1024, 0, 9);
+        PlanCase plan_case = case_of(algorithm(), shapes[1], 1024, 0, has_blocks(algorithm().collective) ? 2 : 9);
         if (has_root(algorithm().collective)) plan_case.root = static_cast<int>(random_() % 1024);
         plan_case.layout = layout;
         const auto failure = run_and_compare(plan_case, build_plans(plan_case), random_);
@@ -145,8 +150,7 @@ TEST_P(EveryAlgorithm, GivesTheRightResultForAThousandRanks) {
 }
 
 TEST_P(EveryAlgorithm, NeedsNoMoreMemoryForALongerMessage) {
-    const bool gathers = !is_reduction(algorithm().collective) && algorithm().collective != Collective::bcast;
-    if (gathers) GTEST_SKIP() << "holds the parts of several ranks";
+    if (has_blocks(algorithm().collective)) GTEST_SKIP() << "holds the parts of several ranks";
     for (const int ranks : {2, 5, 16}) {
         PlanCase plan_case = case_of(algorithm(), {16, 1, 2, 4}, ranks, 0, 100000);
         const std::vector<Plan> shorter = build_plans(plan_case);
@@ -175,6 +179,23 @@ TEST_P(EveryAlgorithm, CombinesNoMoreUnitsAtOnceThanAnIntCanCount) {
         for (const Plan& plan : build_plans(plan_case))
             for (const Step& step : plan.steps)
                 EXPECT_TRUE(step.kind != StepKind::reduce || step.source.length <= std::uint64_t{1} << 30);
+    }
+}
+
+TEST_P(EveryAlgorithm, LetsNobodyLeaveABarrierBeforeAllHaveEntered) {
+    if (algorithm().collective != Collective::barrier) GTEST_SKIP() << "is no barrier";
+    for (int ranks = 2; ranks <= 40; ++ranks) {
+        std::vector<Layout> layouts = layouts_of(ranks);
+        if (!algorithm().uses_placement) layouts.resize(1);
+        for (const Layout& layout : layouts) {
+            PlanCase plan_case = case_of(algorithm(), shapes[1], ranks, 0, 1);
+            plan_case.layout = layout;
+            vary_parameters(plan_case, random_);
+            const std::vector<Plan> plans = build_plans(plan_case);
+            for (std::size_t absent = 0; absent < plans.size(); ++absent)
+                ASSERT_TRUE(nobody_finishes_without(plans, absent, random_))
+                    << plan_case.name() << " without " << absent;
+        }
     }
 }
 
