@@ -4,16 +4,16 @@
 //   doubling       0-1 2-3, then 01-23           runs of blocks double, among a power of two
 //   dissemination  r <- r+1, r+2, r+4, ...       Bruck's pattern (disseminate.hpp), any n
 //
-// All blocks are sent from and received into their final place. Of n = p + r ranks, p the largest power of two, doubling has
-// r ranks give their block to a neighbor before, and get everything from it afterwards.
+// All blocks are sent from and received into their final place. Of n = p + r ranks, p the largest power of two,
+// doubling has r ranks give their block to a neighbor before, and get everything from it afterwards.
 //
 // Source: Thakur, Rabenseifner, Gropp 2005, section 4.1; Bruck et al. 1997 (disseminate.hpp).
 // n ranks, blocks of m bytes; whatever is done, (n - 1) m bytes reach every rank.
 // linear: n - 1 messages from and to each rank, one after another at its port; n (n - 1) m bytes in total.
-// doubling: log2 p steps, and two where r > 0; p log2 p + 2 r messages; (p - 1) n m bytes among the p, r (n + 1) m for the
-// others.
-// dissemination, radix k: ceil(log_k n) steps of at most k - 1 messages each way; n (n - 1) m bytes in total. With s messages
-// from each rank (ceil(log2 n) for k = 2): n s, and n - 1 - s more for the runs that go around.
+// doubling: log2 p steps, and two where r > 0; p log2 p + 2 r messages; (p - 1) n m bytes among the p, r (n + 1) m for
+// the others.
+// dissemination, radix k: ceil(log_k n) steps of at most k - 1 messages each way; n (n - 1) m bytes in total. With s
+// messages from each rank (ceil(log2 n) for k = 2): n s, and n - 1 - s more for the runs that go around.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/disseminate.hpp"
 #include "algorithms/halving.hpp"

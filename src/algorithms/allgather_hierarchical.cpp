@@ -4,15 +4,15 @@
 //           0 <------------------>  4                leaders exchange their nodes' blocks (dissemination)
 //   node 0: 0 -> 1 2 3      node 1: 4 -> 5 6 7       broadcast of all blocks on the node
 //
-// Each node's blocks cross into every other node once, and one rank of each node uses the network. Where the order of nodes
-// is that of ranks, leaders collect and exchange in the output. Where it is not, they do so in scratch, in the order of
-// nodes, so that every node is one run, and copy what they have to its place.
+// Each node's blocks cross into every other node once, and one rank of each node uses the network. Where the order of
+// nodes is that of ranks, leaders collect and exchange in the output. Where it is not, they do so in scratch, in the
+// order of nodes, so that every node is one run, and copy what they have to its place.
 //
-// Source: Zhu, Goodell, Gropp, Thakur 2009, Hierarchical collectives in MPICH2; Traeff 2006, Efficient allgather for regular
-// SMP-clusters.
-// N nodes of p ranks, n in all, blocks of m bytes: ceil(log_k N) network steps with radix k; (N - 1) n m bytes cross the
-// network, n - p blocks into each node; s N + N - 1 - s messages for s of each leader (disseminate.hpp). On each node 2 (p - 1)
-// messages; with a binomial tree 2 ceil(log2 p) steps, and p/2 log2 p m + (p - 1) n m bytes for p = 2^k.
+// Source: Zhu, Goodell, Gropp, Thakur 2009, Hierarchical collectives in MPICH2; Traeff 2006, Efficient allgather for
+// regular SMP-clusters.
+// N nodes of p ranks, n in all, blocks of m bytes: ceil(log_k N) network steps with radix k; (N - 1) n m bytes cross
+// the network, n - p blocks into each node; s N + N - 1 - s messages for s of each leader (disseminate.hpp). On each
+// node 2 (p - 1) messages; with a binomial tree 2 ceil(log2 p) steps, and p/2 log2 p m + (p - 1) n m bytes for p = 2^k.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/disseminate.hpp"
 #include "algorithms/moves.hpp"

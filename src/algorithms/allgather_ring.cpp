@@ -3,12 +3,14 @@
 //   turn 0     0 --b0--> 1 --b1--> 2 --b2--> 3 --b3--> 0      each block goes around once: what came in goes on
 //   turn 1     0 --b3--> 1 --b0--> 2 --b1--> 3 --b2--> 0
 //
-// Every link carries the same at the same time, between neighbors only. Blocks are cut into segments that do not wait for
-// one another, and the plan is a loop over turns that does not grow with n. The ring is in the order of ranks, which is
-// that of the blocks in the buffer: where ranks are dealt out to nodes in turn, every message crosses the network.
+// Every link carries the same at the same time, between neighbors only. Blocks are cut into segments that do not wait
+// for one another, and the plan is a loop over turns that does not grow with n. The ring is in the order of ranks,
+// which is that of the blocks in the buffer: where ranks are dealt out to nodes in turn, every message crosses the
+// network.
 //
 // Source: Thakur, Rabenseifner, Gropp 2005, section 4.1; Herschberg 2021 (thesis), section 3.5 (neighbors only).
-// n ranks, blocks of m bytes in S segments: S (n - 1) messages, (n - 1) m bytes sent by each rank; n - 1 steps for S = 1.
+// n ranks, blocks of m bytes in S segments: S (n - 1) messages, (n - 1) m bytes sent by each rank; for S = 1
+// n - 1 steps.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/moves.hpp"
 #include "algorithms/ring.hpp"

@@ -16,8 +16,8 @@
 // doubling: n = p + r, p the largest power of two: log2 p steps, and two where r > 0; p log2 p + 2 r messages.
 // dissemination: ceil(log_k n) steps of at most k - 1 messages each way; n times the messages of one rank, which are
 // ceil(log2 n) for k = 2.
-// hierarchical, N nodes of p ranks: ceil(log_k N) network steps, N ceil(log2 N) network messages for k = 2; on each node
-// 2 (p - 1) messages in the steps of its tree, up and down.
+// hierarchical, N nodes of p ranks: ceil(log_k N) network steps, N ceil(log2 N) network messages for k = 2; on each
+// node 2 (p - 1) messages in the steps of its tree, up and down.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/halving.hpp"
 #include "algorithms/token.hpp"

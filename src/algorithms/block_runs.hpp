@@ -1,7 +1,7 @@
 // The blocks of several ranks on their way together: the piece that Gather, Scatter and Allgather are made of.
 //
-// A tree collects blocks in an order of its own, in which the blocks of every subtree are one run: one region of memory,
-// one message. Where the order is not that of ranks, a run has to be taken apart in the buffer that is.
+// A tree collects blocks in an order of its own, in which the blocks of every subtree are one run: one region of
+// memory, one message. Where the order is not that of ranks, a run has to be taken apart in the buffer that is.
 //
 //   order, root 2 of 5      2 3 4 0 1      positions 0 ... 4
 //   the run 2 ... 4           . 4 0 1      two runs of consecutive ranks: 4 and 0 1
@@ -55,8 +55,9 @@ struct Subtree {
     Run run;
     std::vector<Run> children;
 
-    // The tree over members that have the positions edges[i] ... edges[i + 1] - 1; the caller is member `self`. Levels are
-    // added from the lowest one, of which the caller is the leader if it is in the next. Not for `ring` and `two_tree`.
+    // The tree over members that have the positions edges[i] ... edges[i + 1] - 1; the caller is member `self`. Levels
+    // are added from the lowest one, of which the caller is the leader if it is in the next. Not for `ring` and
+    // `two_tree`.
     void add_level(const Tree& tree, std::span<const int> edges, int self);
 };
 

@@ -3,15 +3,17 @@
 //   node 0: 0 <- 1 2 3      node 1: 4 <- 5 6 7       the blocks of a node are collected by its leader
 //           0 <---4567----  4                        and cross the network in one message
 //
-// The order is that of nodes, the root's first, and of ranks within a node, the leader first; the root leads its node, the
-// lowest ranks lead the others. So a node's blocks are one run wherever its ranks are. Where they are not consecutive, the
-// root receives the run as it is and copies each block to its place: one message crosses the network all the same. With a tree
-// among leaders that is not flat, leaders collect the runs of the nodes below them as well. Scatter is the same backwards.
+// The order is that of nodes, the root's first, and of ranks within a node, the leader first; the root leads its node,
+// the lowest ranks lead the others. So a node's blocks are one run wherever its ranks are. Where they are not
+// consecutive, the root receives the run as it is and copies each block to its place: one message crosses the network
+// all the same. With a tree among leaders that is not flat, leaders collect the runs of the nodes below them as well.
+// Scatter is the same backwards.
 //
-// Source: Zhu, Goodell, Gropp, Thakur 2009, Hierarchical collectives in MPICH2; Karonis et al. 2000, Exploiting hierarchy in
-// parallel computer networks to optimize collective operation performance.
-// N nodes of p ranks, blocks of m bytes: N - 1 messages and (N - 1) p m bytes cross the network with a flat tree among leaders,
-// each block once. On each node p - 1 messages; with a binomial tree, ceil(log2 p) steps and p/2 log2 p m bytes for p = 2^k.
+// Source: Zhu, Goodell, Gropp, Thakur 2009, Hierarchical collectives in MPICH2; Karonis et al. 2000, Exploiting
+// hierarchy in parallel computer networks to optimize collective operation performance.
+// N nodes of p ranks, blocks of m bytes: N - 1 messages and (N - 1) p m bytes cross the network with a flat tree among
+// leaders, each block once. On each node p - 1 messages; with a binomial tree, ceil(log2 p) steps and p/2 log2 p m
+// bytes for p = 2^k.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/moves.hpp"
 

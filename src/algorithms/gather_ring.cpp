@@ -3,16 +3,17 @@
 //   root 1 of 6      1 <- 2 <- 3 <- 4        2 sends its own block, then passes on 3's and 4's
 //                    1 <- 0 <- 5             0 sends its own block, then passes on 5's
 //
-// A rank sends its own block first and then those of the ranks behind it, one by one as they come, so that all links work at
-// the same time and nobody holds more than a few blocks. On arms of more than 63 ranks the blocks of neighbors travel
-// together, in 63 messages at most and one more where ranks go around from n - 1 to 0 (max_channels). Scatter is the same
-// backwards: the farthest blocks leave the root first.
+// A rank sends its own block first and then those of the ranks behind it, one by one as they come, so that all links
+// work at the same time and nobody holds more than a few blocks. On arms of more than 63 ranks the blocks of neighbors
+// travel together, in 63 messages at most and one more where ranks go around from n - 1 to 0 (max_channels). Scatter is
+// the same backwards: the farthest blocks leave the root first.
 //
 // Source: Herschberg 2021 (thesis), Simplifying the creation of virtual topologies using MPI Sessions, section 3.5: the
 // topological MPI_Gather and MPI_Scatter go around one side of the ring; two sides halve the longest way.
-// n ranks, blocks of m bytes: arms of a = floor(n/2) and b = n - 1 - a ranks. For n <= 127: a block at distance d is sent d
-// times, a (a + 1)/2 + b (b + 1)/2 messages of m bytes in total; n - 1 messages reach (Scatter: leave) the root, a of them
-// over one link: with a port for each link a steps, with a single port n - 1.
+// n ranks, blocks of m bytes: arms of a = floor(n/2) and b = n - 1 - a ranks. For n <= 127: a block at distance d is sent
+// d times, a (a + 1)/2 + b (b + 1)/2 messages of m bytes in total; n - 1 messages reach (Scatter: leave) the root, a of
+// them over one link. With a port for each link a steps; with a single port n - 1, in Scatter up to n where the port
+// serves one side twice in a row.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/moves.hpp"
 

@@ -24,8 +24,8 @@ public:
     void recv(int peer, const Region& target) { list_.push_back({StepKind::recv, peer, {}, target}); }
     void copy(const Region& source, const Region& target) { list_.push_back({StepKind::copy, -1, source, target}); }
 
-    // Scratch for something that is passed on at once: one of a few parts in turn, so that a root or a forwarder holds no
-    // more than it takes to keep its messages flowing.
+    // Scratch for something that is passed on at once: one of a few parts in turn, so that a root or a forwarder holds
+    // no more than it takes to keep its messages flowing.
     Region passing_scratch(const Region& like);
 
     PlanBuilder& plan() { return plan_; }
@@ -48,12 +48,12 @@ private:
 // children's.
 void collect(Moves& moves, const BlockOrder& order, const Subtree& node, const Region& own, const Region& memory);
 
-// What reaches the root in more than one run of consecutive ranks: a message for each, or one message, which the root takes
-// apart.
+// What reaches the root in more than one run of consecutive ranks: a message for each, or one message, which the root
+// takes apart.
 enum class Apart : std::uint8_t { messages, copies };
 
-// A member's part in a gather along a tree, to the rank in the first position of the tree. `own` is the member's block; the
-// root's may be in its place already.
+// A member's part in a gather along a tree, to the rank in the first position of the tree. `own` is the member's block;
+// the root's may be in its place already.
 void gather_along(Moves& moves, const BlockOrder& order, const Subtree& node, const Region& own, Apart apart);
 
 // Where a rank's own block is in Gather and Allgather.

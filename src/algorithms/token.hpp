@@ -1,8 +1,8 @@
 // A barrier's messages: a byte that says that whoever sent it has entered, and all those of whom it had heard.
 //
-// The content is nothing; who waits for whom is all. A byte that comes in gets a place of its own in scratch, so that all
-// receives are posted at once, whatever comes first. A send waits for everything that came in before it: bytes are copied one
-// over the other, and the last one is sent. A copy of a byte orders what a reduction would.
+// The content is nothing; who waits for whom is all. A byte that comes in gets a place of its own in scratch, so that
+// all receives are posted at once, whatever comes first. A send waits for everything that came in before it: bytes are
+// copied one over the other, and the last one is sent. A copy of a byte orders what a reduction would.
 #pragma once
 
 #include "algorithms/disseminate.hpp"
@@ -22,8 +22,8 @@ public:
         heard_.push_back(plan_.scratch());
         plan_.recv(peer, heard_.back());
     }
-    // A receive that is posted from the beginning and counts once the caller has `released`: from a peer that has then heard of
-    // all that the caller has heard of.
+    // A receive that is posted from the beginning and counts once the caller has `released`: from a peer that has then
+    // heard of all that the caller has heard of.
     void expect(int peer) {
         release_ = plan_.scratch();
         plan_.recv(peer, release_);

@@ -203,7 +203,8 @@ bool has_collective(const Plan& plan) {
 // Does a region stay within a buffer of `units`? The segments that reach farthest are the last two.
 bool is_within(const Phase& phase, const Region& region, std::uint64_t units) {
     if (region.length == 0 || phase.segments() == 0) return true;
-    if (phase.is_ring()) return phase.origin + phase.units <= units;
+    // Its chunks reach to the end of the area; of scratch, the static check says that regions stay within their parts.
+    if (phase.is_ring()) return region.buffer == Buffer::scratch || phase.origin + phase.units <= units;
     const std::uint64_t last = phase.segments() - 1;
     for (const std::uint64_t number : {last, last - std::min<std::uint64_t>(last, 1)}) {
         const Segment segment = phase.segment(number);

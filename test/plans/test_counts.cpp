@@ -1,8 +1,9 @@
-// Messages, bytes and steps of gather, scatter, allgather and barrier, by level, against the closed forms that the heads of
-// their files give; and what else these plans promise.
+// Messages, bytes and steps of gather, scatter, allgather and barrier, by level, against the closed forms that the
+// heads of their files give; and what else these plans promise.
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <utility>
 
 #include "algorithms/plan_check.hpp"
 #include "plan_cases.hpp"
@@ -136,22 +137,23 @@ TEST(Counts, LongRingsTravelInGroupsAndAreRight) {
 }
 
 TEST(Counts, OfGatherAndScatterThroughNodes) {
-    constexpr int nodes = 6;
-    constexpr int ppn = 8;
-    for (const Layout& layout : {block_layout(std::vector<int>(nodes, ppn)), cyclic_layout(nodes * ppn, nodes),
-                                 block_layout({8, 1, 20, 3, 15, 1})})
+    constexpr Number nodes = 6;
+    constexpr Number ppn = 8;
+    constexpr int ranks = static_cast<int>(nodes * ppn);
+    for (const Layout& layout : {block_layout(std::vector<int>(nodes, static_cast<int>(ppn))),
+                                 cyclic_layout(ranks, static_cast<int>(nodes)), block_layout({8, 1, 20, 3, 15, 1})})
         for (const int root : {0, 5, 47})
             for (const Collective collective : {Collective::gather, Collective::scatter}) {
-                PlanCase plan_case = call(collective, "hierarchical", nodes * ppn, root);
+                PlanCase plan_case = call(collective, "hierarchical", ranks, root);
                 plan_case.layout = layout;
                 const Placement& placement = *layout.placement;
                 const Number on_root_node = placement.ranks_of_node(placement.node_of(root)).size();
                 const Price found = price_of(plan_case);
                 EXPECT_EQ(found[Link::network].total, (Traffic{nodes - 1, (nodes * ppn - on_root_node) * block}))
                     << plan_case.name();
-                EXPECT_EQ(found[Link::socket].total.messages, Number{nodes * (ppn - 1)}) << plan_case.name();
-                if (placement.fewest_ranks_of_a_node() == ppn) {
-                    EXPECT_EQ(found[Link::socket].total.bytes, Number{nodes * ppn / 2 * 3} * block) << plan_case.name();
+                EXPECT_EQ(found[Link::socket].total.messages, nodes * (ppn - 1)) << plan_case.name();
+                if (std::cmp_equal(placement.fewest_ranks_of_a_node(), ppn)) {
+                    EXPECT_EQ(found[Link::socket].total.bytes, nodes * ppn / 2 * 3 * block) << plan_case.name();
                 }
             }
 }
