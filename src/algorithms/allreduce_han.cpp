@@ -12,8 +12,9 @@
 // the leaders. An operation that does not commute needs Placement::is_in_rank_order.
 //
 // Source: Luo 2020 (thesis), section 5.3.2, figures 5.14 to 5.16; Luo et al. 2020, HAN.
-// N nodes, S segments: 2 (N - 1) m bytes cross the network, each direction m per node; 2 (n - 1) m bytes in all. Steps:
-// twice those of bcast_han.cpp for one segment; for many, S times the longest of the four.
+// N nodes: 2 (N - 1) m bytes cross the network: every node but rank 0's sends m up, and its leader m to each child on the way
+// down, with a binomial tree ceil(log2 N) m from rank 0's; 2 (n - 1) m bytes in all. Steps: twice those of bcast_han.cpp for
+// one segment; what many take together is that of the longest of the four for each more, as far as windows let them.
 #include "algorithms/algorithms.hpp"
 
 namespace hcoll {

@@ -12,8 +12,9 @@
 //
 // Source: Bayatpour et al. 2017 (SC17), Scalable reduction collectives with data partitioning-based multi-leader design.
 // N = 2^t nodes, p ranks each: over the network, recursive multiplying with radix 2 takes t steps and t m bytes per node,
-// Rabenseifner's 2 t steps and 2 (N - 1)/N m bytes per node. On the node two steps, p - 1 messages each way;
-// 2 (p - 1) m bytes per node.
+// Rabenseifner's 2 t steps and 2 (N - 1)/N m bytes per node, a share of 1/L by each leader. On the node 2 (p - 1) m bytes: a
+// leader receives p - 1 messages of m/L bytes one after another and in the end sends as many, of which none waits for another:
+// two messages on the longest path.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/exchange.hpp"
 #include "algorithms/halving.hpp"

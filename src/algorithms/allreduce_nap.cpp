@@ -16,8 +16,12 @@
 // for its own subgroup). Any number of ranks per node: one that has fewer ranks than there are lanes uses some for several.
 //
 // Source: Bienz, Olson, Gropp 2019, algorithm III, figures 6 to 9, section III-A and equation 6.
-// N nodes of p ranks, k = p: ceil(log_p N) network steps; in each, a node sends at most p - 1 messages of m bytes, one by
-// each rank (N = p^t: N t (p - 1) m bytes over the network). On the node, (1 + steps) allreduces of ceil(log2 p) steps.
+// N nodes of p ranks, k = p: ceil(log_p N) messages over the network follow one another. N = p^t, p a power of two: t network
+// steps, in each of which a node sends p - 1 messages of m bytes, one by each rank (N t (p - 1) m bytes over the network), and
+// on the node 1 + t allreduces of log2 p messages one after another, N p log2 p m bytes each. The rank that is idle in a
+// network step begins the next of them early: its message can take the port that one from another node needs, up to two steps
+// more for each. Other N or p: ranks are not all as far when they exchange, and the same makes it up to twice the network steps.
+// Equation 6 is this with an operation more for each network step, and with p senders where only p - 1 are busy at a time.
 // An operation that does not commute needs Placement::is_in_rank_order.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/exchange.hpp"

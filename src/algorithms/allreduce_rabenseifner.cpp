@@ -7,8 +7,8 @@
 // afterwards. The operation need not commute (halving.hpp).
 //
 // Source: Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005, section 4.5.
-// n = p: 2 log2 p steps; 2 (p - 1)/p m bytes sent by each rank. n > p: two steps of m bytes more, 2 p (p - 1)/p m + 2 r m
-// bytes in total.
+// n = p: 2 log2 p steps; 2 (p - 1)/p m bytes sent by each rank. n > p: two steps of m bytes more, and m bytes more sent by a
+// rank that has a neighbor to serve. 2 (p - 1) m + 2 r m bytes in total.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/halving.hpp"
 

@@ -12,8 +12,11 @@
 //
 // Source: Thakur, Rabenseifner, Gropp 2005, section 4.5; Ruefenacht, Bull, Booth 2016, Generalisation of recursive
 // doubling for allreduce; Bienz, Olson, Gropp 2019, section II.
-// n = k^t: t steps (k = 2), t (k - 1) messages sent by each rank one after another in t exchanges, t (k - 1) m bytes.
-// n > k^t: up to k - 1 messages more before and after; p t (k - 1) m + 2 (n - p) m bytes in total.
+// n = k^t: t exchanges; each rank sends t (k - 1) messages, (k - 1) m bytes in each exchange. n > p: at most two messages more
+// on the longest path, before and after; a rank with b - 1 others in its run, b <= ceil(n / p), sends (b - 1) m bytes more.
+// p t (k - 1) m + 2 (n - p) m bytes in total. With one message at a time, k = 2: t steps, t + 2 where n > p. k > 2: at least
+// t (k - 1) steps; messages of an exchange that wait for the same port cost up to 3 t more (k <= 8, n <= 70), and a run's
+// members are served one after another.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/exchange.hpp"
 

@@ -8,8 +8,8 @@
 // ranks and the operation need not commute (but with two trees).
 //
 // Source: Luo 2020 (thesis), sections 3.1 and 5.1 (reduce and broadcast overlapping by segments).
-// n ranks, m bytes, S segments: twice the steps of the tree (bcast_tree.cpp) less the pipelining; 2 (n - 1) m bytes in
-// total; a rank with c children sends and receives (c + 1) m bytes.
+// n ranks, m bytes: unsegmented, the steps of the tree in both directions, with a binomial one 2 ceil(log2 n); 2 (n - 1) m
+// bytes in total; a rank with c children sends and receives (c + 1) m bytes, the root c m.
 #include "algorithms/algorithms.hpp"
 
 namespace hcoll {

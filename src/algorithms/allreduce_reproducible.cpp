@@ -2,8 +2,9 @@
 // broadcast from wherever that ends through the levels of the machine, which enters every node once.
 //
 // Source: see reduce_reproducible.cpp and bcast_han.cpp.
-// n ranks, N nodes, m bytes: ceil(log2 n) steps, then those of the trees; 2 (n - 1) m bytes, of which (N - 1) m cross the
-// network on the way down, and on the way up as few as the order of the combinations allows.
+// n ranks, N nodes, m bytes: at most ceil(log2 n) messages on the longest path, then those of the trees; 2 (n - 1) m bytes, of
+// which (N - 1) m cross the network on the way down, and on the way up as few as the order of the combinations allows:
+// (N - 1) m with ranks in the order of nodes, 2^k to a node.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/reproducible.hpp"
 

@@ -8,8 +8,9 @@
 //
 // Source: Zhu, Goodell, Gropp, Thakur 2009, Hierarchical collectives in MPICH2; Bienz, Olson, Gropp 2019, section II-A,
 // figure 4 and equation 5.
-// N = k^t nodes: t network steps, t (k - 1) m bytes sent by each node, N t (k - 1) m in all; other N as in
-// allreduce_recursive_multiplying.cpp. On the node, the trees' steps up and down, 2 (ranks - 1) m bytes per node.
+// N = k^t nodes: t exchanges over the network, with k = 2 as many steps; t (k - 1) m bytes sent by each node, N t (k - 1) m
+// in all; other N as in allreduce_recursive_multiplying.cpp. On the node, the trees' steps up and down, 2 (ranks - 1) m bytes
+// per node. Equation 5 leaves out those on the way down.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/exchange.hpp"
 

@@ -12,7 +12,8 @@
 // Source: Luo 2020 (thesis), sections 4.2 and 5.3.1, figures 5.6 and 5.7; Luo et al. 2020, HAN.
 // N nodes: (N - 1) m bytes cross the network, m into each node; in all, (n - 1) m bytes are received. Steps are those of
 // the trees one after the other: with binomial ones, ceil(log2 N) over the network, ceil(log2 sockets) on the node and
-// ceil(log2 ranks of a socket).
+// ceil(log2 ranks of a socket), and the root sends as many m bytes; with chains N - 1, sockets - 1 and ranks of a socket - 1,
+// and a rank sends 3 m bytes at most. With `network=vendor` n - N messages are left to this plan.
 #include "algorithms/algorithms.hpp"
 
 namespace hcoll {

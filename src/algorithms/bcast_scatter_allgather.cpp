@@ -9,9 +9,10 @@
 //
 // Source: van de Geijn's broadcast: Barnett et al. 1994, Interprocessor collective communication library; Thakur,
 // Rabenseifner, Gropp 2005, section 4.2.
-// n ranks, m bytes. Doubling: 2 log2 p steps and one where n > p; less than 2 m bytes sent by the root, and m more by whoever
-// has a neighbor to serve. Ring: ceil(log2 n) + n - 1 steps, less than 2 m bytes sent by the root; in total about
-// n (n - 1)/n m for the allgather and log2(n)/2 m for the scatter.
+// n ranks, m bytes. Doubling: 2 log2 p steps and one where n > p; 2 (p - 1)/p m bytes sent by the root, and m more by whoever
+// has a neighbor to serve (the root is one where n > p); in total (p - 1) m for the allgather, (log2 p)/2 m for the scatter and
+// r m. Ring: ceil(log2 n) + n - 1 steps, 2 (n - 1)/n m bytes sent by the root; in total (n - 1) m for the allgather and, with
+// n a power of two, (log2 n)/2 m for the scatter.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/halving.hpp"
 #include "algorithms/ring.hpp"

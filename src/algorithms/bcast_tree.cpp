@@ -8,14 +8,16 @@
 // Source: Luo 2020 (thesis), section 3.1; Herschberg 2021, section 3.5 (neighbors); Sanders, Speck, Traeff 2009 (two
 // trees); trees in tree.hpp and two_tree.hpp.
 // n ranks, S segments of m/S bytes; steps are messages on the longest path, a rank sending and receiving one at a time:
-//   flat      n - 1 + (S - 1)(n - 1) steps, (n - 1) m bytes sent by the root
+//   flat      S (n - 1) steps, (n - 1) m bytes sent by the root
 //   chain     n - 1 + S - 1 steps, m bytes sent by each rank but the last
-//   ring      floor(n / 2) + (2 (S - 1) steps more), 2 m bytes sent by the root, m by others
-//   linear    root r: max(r, n - 1 - r) steps and one where both sides are equally long, 2 m bytes sent by the root
-//   binary    at most 2 floor(log2 n) + 2 (S - 1) steps, at most 2 m bytes sent by a rank
+//   ring      n > 2: floor(n / 2) + 1 + 2 (S - 1) steps (the shorter arm is sent to first), 2 m bytes sent by the root
+//   linear    root r between others: max(n - 1 - r, r + 1) + 2 (S - 1) steps, 2 m bytes sent by the root; at an end: chain
+//   binary    at most 2 floor(log2 n) + 2 (S - 1) steps, and as many where n = 2^k - 1; at most 2 m bytes sent by a rank
 //   binomial  ceil(log2 n) steps unsegmented, ceil(log2 n) m bytes sent by the root
-//   k_nomial  radix k: at most (k - 1) ceil(log_k n) steps, as many m bytes sent by the root
-//   two_tree  about 2 log2 n + 2 S steps of m/2S bytes; at most m bytes and half a segment sent by a rank
+//   k_nomial  radix k, unsegmented: as many steps, and m bytes sent by the root, as it has children: with d k^h the highest
+//             digit of n - 1, h (k - 1) + d, at most (k - 1) ceil(log_k n)
+//   two_tree  2 S + 2 log2 n steps of m/2S bytes if ports never met; with those that do, up to S/2 + 2 more (n <= 65); at
+//             most m bytes sent by a rank
 // In all of them m bytes are received by each rank but the root: (n - 1) m in total.
 #include "algorithms/algorithms.hpp"
 

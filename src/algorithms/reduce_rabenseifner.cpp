@@ -8,7 +8,8 @@
 //
 // Source: Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005, section 4.4.
 // n = p: 2 log2 p steps; (p - 1)/p m bytes sent by each rank in the reduce-scatter, and up to m/2 in the gather. n > p: one
-// or two steps of m bytes more. In total p (p - 1)/p m + (p - 1)/p m + r m, and m more for a root that is one of the r.
+// step of m bytes more, and another one where the root is one of the r. In total (p - 1) m for the reduce-scatter,
+// (log2 p)/2 m for the gather and r m, and m more for a root that is one of the r.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/halving.hpp"
 

@@ -9,7 +9,8 @@
 //
 // Source: the tree is the one of recursive doubling and of the binomial tree; the fewest changes along the edges of a given
 // tree: Fitch 1971, Toward defining the course of evolution: minimum change for a specific tree topology.
-// n ranks, m bytes: ceil(log2 n) steps, (n - 1) m bytes; one step and m bytes more where the result is sent on.
+// n ranks, m bytes: at most ceil(log2 n) messages on the longest path, (n - 1) m bytes; one and m bytes more where the result
+// is sent on, which for the root 0 it never is on one node.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/reproducible.hpp"
 

@@ -10,8 +10,12 @@
 // `linear` keep the order for any root.
 //
 // Source: Luo 2020 (thesis), section 3.1; Herschberg 2021, section 3.5 (ring and linear).
-// n ranks, m bytes: steps as in bcast_tree.cpp in the opposite direction; every rank but the root sends m bytes,
-// (n - 1) m in total; a node with c children computes c m bytes and needs c segments of scratch per open segment.
+// n ranks, m bytes: steps as in bcast_tree.cpp in the opposite direction, but for these:
+//   ring      n > 2: ceil(n / 2) + 2 (S - 1)
+//   linear    arms of a <= b ranks, a > 0: max(b + S - 1, a + 2 S - 1); the shorter one delivers while the other fills
+//   binary    up to one more where n is not 2^k - 1: subtrees that differ in depth take turns at a port
+// Every rank but the root sends m bytes, (n - 1) m in total; a node with c children computes c m bytes and needs c segments
+// of scratch per open segment.
 #include "algorithms/algorithms.hpp"
 
 namespace hcoll {

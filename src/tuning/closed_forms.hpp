@@ -50,7 +50,8 @@ inline double smp_seconds(const MaxRate& machine, int nodes, int ppn, double byt
 }
 
 // The same by the node-aware parallel algorithm (NAP): log_ppn(n) messages to other nodes, by all ranks of a node at once.
-// ppn >= 2. Bienz et al. 2019, equation 6.
+// ppn >= 2. Bienz et al. 2019, equation 6, which has ppn ranks of a node send in each step, where one of them is idle, and an
+// operation for each message that arrives from another node, which the allreduce on the node that follows can do by itself.
 inline double nap_seconds(const MaxRate& machine, int nodes, int ppn, double bytes) {
     const double log2_ranks = std::log2(double{1} * nodes * ppn);
     const double network_steps = std::log2(nodes) / std::log2(ppn);

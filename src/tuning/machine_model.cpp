@@ -45,6 +45,14 @@ MachineModel unit_latency(Link link) {
 
 MachineModel unit_latency() { return hockney(1, 0, 0); }
 
+MachineModel unit_dependency(Link link) {
+    MachineModel machine;
+    machine[link].latency = 1;
+    return machine;
+}
+
+MachineModel unit_dependency() { return log_gp(1, 0, 0, 0); }
+
 // The line rate of EDR and HDR100 is 100 Gbit/s, 12.5 GB/s (InfiniBand Trade Association's roadmap), of which MPI gets
 // about 12 GB/s for large messages. The times for small messages are of the order that the OSU micro-benchmarks report
 // for such clusters: about 1.5 us between nodes, 0.5 us between sockets and 0.25 us inside a socket, for the message as a

@@ -79,6 +79,11 @@ MachineModel unit_latency(Link link);
 // The same for messages on any link: the number of steps.
 MachineModel unit_latency();
 
+// As unit_latency, but a rank sends and receives any number of messages at a time: what is counted is who waits for whose
+// data, and not who waits for a port.
+MachineModel unit_dependency(Link link);
+MachineModel unit_dependency();
+
 // A current cluster: two sockets to a node, a network of 100 Gbit/s (EDR, HDR100). Assumed figures, for where nothing was
 // measured: they are meant to order algorithms, not to predict a machine.
 MachineModel default_machine();

@@ -103,13 +103,13 @@ struct RankState {
 class VirtualCluster : public Transport, public LocalOperations, public Completions {
 public:
     VirtualCluster(std::span<const Plan> plans, const Placement& placement, const MachineModel& machine,
-                   std::uint64_t unit_bytes, const Disturbance& disturbance)
+                   std::uint64_t unit_bytes, const Disturbance& disturbance, std::vector<MessageTime>* messages)
         : plans_(plans),
           placement_(placement),
           machine_(machine),
           unit_bytes_(unit_bytes),
           pauses_(disturbance.pauses.begin(), disturbance.pauses.end()),
-          network_(placement, machine, network_rates(plans, placement, machine), events_, *this),
+          network_(placement, machine, network_rates(plans, placement, machine), events_, *this, messages),
           ranks_(plans.size()) {
         std::sort(pauses_.begin(), pauses_.end(), [](const Pause& a, const Pause& b) {
             return a.rank != b.rank ? a.rank < b.rank : a.begin < b.begin;
@@ -144,9 +144,7 @@ public:
     Status send(int peer, std::uint32_t tag, const std::byte*, std::uint64_t units, Token token) override {
         const Link link = placement_.link(static_cast<int>(current_), peer);
         const std::uint64_t bytes = units * unit_bytes_;
-        Traffic& sent = ranks_[current_].sent[static_cast<std::size_t>(link)];
-        ++sent.messages;
-        sent.bytes += bytes;
+        ranks_[current_].sent[static_cast<std::size_t>(link)] += {1, bytes};
         work(machine_[link].overhead);
         network_.send({current_, static_cast<std::uint32_t>(peer), tag}, bytes, token, ranks_[current_].clock);
         return 0;
@@ -282,29 +280,10 @@ private:
         price.seconds = *std::max_element(price.finish.begin(), price.finish.end());
         price.defect = find_defect();
         if (price.defect) price.seconds = never;
-        for (std::size_t link = 0; link < link_count; ++link) price.links[link] = traffic(link);
+        for (std::size_t link = 0; link < link_count; ++link)
+            price.links[link] =
+                traffic_of(placement_, [&](int rank) { return ranks_[static_cast<std::size_t>(rank)].sent[link]; });
         return price;
-    }
-
-    LinkTraffic traffic(std::size_t link) const {
-        LinkTraffic result;
-        const auto raise = [](Traffic& most, const Traffic& one) {
-            most = {std::max(most.messages, one.messages), std::max(most.bytes, one.bytes)};
-        };
-        const auto add = [](Traffic& sum, const Traffic& one) {
-            sum = {sum.messages + one.messages, sum.bytes + one.bytes};
-        };
-        for (int node = 0; node < placement_.nodes(); ++node) {
-            Traffic of_node;
-            for (const int rank : placement_.ranks_of_node(node)) {
-                const Traffic& of_rank = ranks_[static_cast<std::size_t>(rank)].sent[link];
-                raise(result.busiest_rank, of_rank);
-                add(of_node, of_rank);
-            }
-            raise(result.busiest_node, of_node);
-            add(result.total, of_node);
-        }
-        return result;
     }
 
     std::span<const Plan> plans_;
@@ -324,11 +303,11 @@ private:
 }  // namespace
 
 Price price(std::span<const Plan> plans, const Placement& placement, const MachineModel& machine,
-            std::uint64_t unit_bytes, const Disturbance& disturbance) {
+            std::uint64_t unit_bytes, const Disturbance& disturbance, std::vector<MessageTime>* messages) {
     assert(std::cmp_equal(plans.size(), placement.ranks()) && "one plan for each rank");
     assert((disturbance.start_delay.empty() || disturbance.start_delay.size() == plans.size()) &&
            "one delay for each rank");
-    return VirtualCluster(plans, placement, machine, unit_bytes, disturbance).run();
+    return VirtualCluster(plans, placement, machine, unit_bytes, disturbance, messages).run();
 }
 
 }  // namespace hcoll

@@ -7,7 +7,7 @@
 // sides have posted moves on while their CPUs are busy, or paused.
 //
 // Messages that wait for the same port go in the order in which they became ready; those that did so at the same time in
-// the order of the two ranks' sends and receives. Nothing is left to chance: the same input gives the same price, to the
+// the order in which their senders' plans have them, and then their receivers'. Nothing is left to chance: the same input gives the same price, to the
 // bit.
 //
 // Left out: the control messages of a rendezvous, contention inside the network, and the copy of an eager message that
@@ -26,6 +26,7 @@
 #include "algorithms/plan.hpp"
 #include "topology/placement.hpp"
 #include "tuning/machine_model.hpp"
+#include "tuning/traffic.hpp"
 
 namespace hcoll {
 
@@ -42,20 +43,6 @@ struct Disturbance {
     std::span<const Pause> pauses;        // of one rank they must not overlap; in any order
 };
 
-struct Traffic {
-    std::uint64_t messages = 0;
-    std::uint64_t bytes = 0;
-
-    friend bool operator==(const Traffic&, const Traffic&) = default;
-};
-
-// What was sent over the links of one level. Most messages and most bytes may be of different ranks (or nodes).
-struct LinkTraffic {
-    Traffic total;
-    Traffic busiest_rank;
-    Traffic busiest_node;
-};
-
 struct Price {
     double seconds = 0;          // when the last rank has finished; infinite if there is a defect
     std::vector<double> finish;  // by rank: when all its steps, its sends included, are complete; infinite if never
@@ -68,8 +55,10 @@ struct Price {
 };
 
 // Prices plans[rank] of all ranks of `placement`. A unit has `unit_bytes` bytes. Thread-safe: it shares nothing. Memory:
-// some hundred bytes per rank, per message under way and per instance of a step that can be open; none for the data.
+// some hundred bytes per rank, per message under way and per instance of a step that can be open; none for the data. Where `messages` is given, all
+// messages are added to it, in the order in which they start.
 Price price(std::span<const Plan> plans, const Placement& placement, const MachineModel& machine,
-            std::uint64_t unit_bytes, const Disturbance& disturbance = {});
+            std::uint64_t unit_bytes, const Disturbance& disturbance = {},
+            std::vector<MessageTime>* messages = nullptr);
 
 }  // namespace hcoll

@@ -8,12 +8,13 @@ namespace hcoll {
 
 VirtualNetwork::VirtualNetwork(const Placement& placement, const MachineModel& machine,
                                std::vector<double> network_seconds_per_byte, EventQueue& events,
-                               Completions& completions)
+                               Completions& completions, std::vector<MessageTime>* started)
     : placement_(placement),
       machine_(machine),
       network_seconds_per_byte_(std::move(network_seconds_per_byte)),
       events_(events),
       completions_(completions),
+      started_(started),
       ports_(2 * static_cast<std::size_t>(placement.ranks())) {}
 
 void VirtualNetwork::send(const Route& route, std::uint64_t bytes, Token token, double time) {
@@ -44,7 +45,7 @@ std::uint32_t VirtualNetwork::post(const Route& route, Side side, std::uint64_t 
     message.is_posted[side] = true;
     message.token[side] = token;
     message.posted[side] = time;
-    message.place = std::max(message.place, ports_[port_of(route, side)].posted++);
+    message.place[side] = ports_[port_of(route, side)].posted++;
     if (side == Side::sender) message.send_order = sends_++;
     if (message.bytes != bytes)
         defect_ = fmt::format("rank {} and rank {} differ in the length of a message: {} and {} bytes", route.from,
@@ -80,11 +81,13 @@ void VirtualNetwork::become_ready(std::uint32_t index) {
 }
 
 void VirtualNetwork::add_ready(std::uint32_t index) {
-    ready_.push_back({messages_[index].place, messages_[index].send_order, index});
+    const Message& message = messages_[index];
+    ready_.push_back({message.place[Side::sender], message.place[Side::receiver], message.send_order, index});
 }
 
-// The longest ready first. What became ready at this instant queues in the order in which both ranks' plans have it, since
-// they say what is urgent: a leaf's second segment does not go before the first one of its sibling.
+// The longest ready first. What became ready at this instant queues in the order in which the senders' plans have it, and
+// then in that of the receivers', since they say what is urgent: the largest subtree is sent to first, and a leaf's second
+// segment does not go before the first one of its sibling.
 void VirtualNetwork::start_messages() {
     std::sort(ready_.begin(), ready_.end());
     for (const Ready& ready : ready_) queue_at_ports(ready.message);
@@ -167,6 +170,13 @@ void VirtualNetwork::start_message(std::uint32_t index) {
     const double begin = std::max({ready_time(message), out.free_at, in.free_at});
     const double free_at = begin + (link.gap + transfer);
     message.arrival = begin + (link.latency + transfer);
+    if (started_ != nullptr)
+        started_->push_back({.from = static_cast<int>(message.route.from),
+                             .to = static_cast<int>(message.route.to),
+                             .tag = message.route.tag,
+                             .bytes = message.bytes,
+                             .start = begin,
+                             .arrival = message.arrival});
     out.is_busy = in.is_busy = true;
     out.free_at = in.free_at = free_at;
     if (free_at == message.arrival) {

@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "progress/engine.hpp"
 #include "tuning/event_queue.hpp"
 #include "tuning/machine_model.hpp"
 #include "tuning/message_table.hpp"
+#include "tuning/traffic.hpp"
 
 namespace hcoll {
 
@@ -41,9 +43,11 @@ private:
 
 class VirtualNetwork {
 public:
-    // `network_seconds_per_byte`: of messages to other nodes, by the sender's node. The references must outlive the network.
+    // `network_seconds_per_byte`: of messages to other nodes, by the sender's node. `started`, if any, gets every message when
+    // it starts. The references must outlive the network.
     VirtualNetwork(const Placement& placement, const MachineModel& machine,
-                   std::vector<double> network_seconds_per_byte, EventQueue& events, Completions& completions);
+                   std::vector<double> network_seconds_per_byte, EventQueue& events, Completions& completions,
+                   std::vector<MessageTime>* started);
 
     // One side of a message, posted at `time`, which is now or later.
     void send(const Route& route, std::uint64_t bytes, Token token, double time);
@@ -73,8 +77,7 @@ private:
         BySide<Token> token;
         BySide<double> posted;  // when
         std::uint64_t bytes = 0;
-        std::uint64_t place =
-            0;  // its number among what its sender sends or its receiver receives, whichever is higher
+        BySide<std::uint64_t> place;    // its number among what its sender sends, and among what its receiver receives
         std::uint64_t send_order = 0;   // among all sends
         std::uint64_t ready_order = 0;  // among all that became ready
         double arrival = 0;
@@ -94,11 +97,13 @@ private:
 
     // A message that has become ready now. Sorted by what comes first.
     struct Ready {
-        std::uint64_t place;
+        std::uint64_t place_of_send;
+        std::uint64_t place_of_recv;
         std::uint64_t send_order;
         std::uint32_t message;
         bool operator<(const Ready& other) const {
-            return place != other.place ? place < other.place : send_order < other.send_order;
+            return std::tie(place_of_send, place_of_recv, send_order) <
+                   std::tie(other.place_of_send, other.place_of_recv, other.send_order);
         }
     };
 
@@ -137,6 +142,7 @@ private:
     std::vector<double> network_seconds_per_byte_;
     EventQueue& events_;
     Completions& completions_;
+    std::vector<MessageTime>* started_;
 
     std::vector<Port> ports_;  // outgoing and incoming of rank 0, of rank 1, ...
     std::vector<Message> messages_;
