@@ -205,32 +205,44 @@ void Communicator::set_up() {
     if (rank_ == 0) process.print_warnings();
 
     if (!agreed->settings.enable) return give_to_vendor(reason::disabled);
+    if (agreed->settings.leave_all_to_vendor()) return give_to_vendor(reason::settings);
+    std::shared_ptr<const Placement> placement = find_placement(*agreed, all[beyond_world] == 0);
+    if (placement == nullptr) return give_to_vendor(reason::no_context);
     std::array<DecisionTable, intercepted_count> decisions;
     bool all_vendor = true;
     for (std::size_t i = 0; i < intercepted_count; ++i) {
-        decisions[i] = make_decision_table(agreed->settings, process.vendor_kind(), static_cast<Collective>(i), size_);
+        decisions[i] =
+            make_decision_table(agreed->settings, process.vendor_kind(), static_cast<Collective>(i), *placement);
         all_vendor = all_vendor && leaves_all_to_vendor(decisions[i]);
     }
     if (all_vendor) return give_to_vendor(reason::settings);
     if (all[not_watched] != 0) return give_to_vendor(reason::not_watched);
     if (all[no_room] != 0) return give_to_vendor(reason::limit);
-    make_duplicate(*agreed, std::move(decisions), all[beyond_world] == 0);
+    make_duplicate(*agreed, std::move(decisions), std::move(placement));
 }
 
-// Not MPI_Comm_dup: that would call the application's attribute copy functions.
-void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, intercepted_count> decisions,
-                                  bool is_within_world) {
+// nullptr on all ranks alike where one of them has none.
+std::shared_ptr<const Placement> Communicator::find_placement(const AgreedSettings& agreed, bool is_within_world) {
     std::shared_ptr<const Placement> placement = Process::get().placements().find({.communicator = handle_,
                                                                                    .rank = rank_,
                                                                                    .size = size_,
                                                                                    .is_within_world = is_within_world,
                                                                                    .layout = agreed.settings.topology});
+    int failed = placement == nullptr ? 1 : 0;
+    int failed_anywhere = 1;
+    const int status = mpi.Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, handle_);
+    return status == MPI_SUCCESS && failed_anywhere == 0 ? placement : nullptr;
+}
+
+// Not MPI_Comm_dup: that would call the application's attribute copy functions.
+void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, intercepted_count> decisions,
+                                  std::shared_ptr<const Placement> placement) {
     bool wants_leaders = false;
     for (DecisionTable& table : decisions)
         for (SizeRange& range : table) wants_leaders = wants_leaders || range.decision.wants_leaders();
 
     MPI_Comm duplicate = make_communicator(handle_, nullptr);
-    int failed = duplicate == MPI_COMM_NULL || placement == nullptr ? 1 : 0;
+    int failed = duplicate == MPI_COMM_NULL ? 1 : 0;
     int failed_anywhere = 1;
     const int status = mpi.Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, handle_);
     if (status != MPI_SUCCESS || failed_anywhere != 0) {

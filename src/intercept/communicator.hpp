@@ -162,7 +162,8 @@ private:
     void set_up();
     void give_to_vendor(const char* why);
     void make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, intercepted_count> decisions,
-                        bool is_within_world);
+                        std::shared_ptr<const Placement> placement);
+    std::shared_ptr<const Placement> find_placement(const AgreedSettings& agreed, bool is_within_world);
     void free_duplicate();
     void retire();
 

@@ -1,4 +1,7 @@
-// The built-in rules: where, and only where, an algorithm was measured to be faster than the vendor's.
+// The built-in rules: what runs where nothing was set.
+//
+// On one node a rule exists where, and only where, an algorithm was measured to be faster than the vendor's. Over several
+// nodes nothing has been measured yet: there the cost model chooses (model_rules.hpp), from default machine parameters.
 #pragma once
 
 #include <span>
@@ -8,15 +11,26 @@
 namespace hcoll {
 
 // Rules are looked through in order of size; what no rule covers stays with the vendor (rule 9 of docs/architecture.md).
-struct Rule {
+struct MeasuredRule {
     VendorKind vendor;
     Collective collective;
-    int fewest_ranks;
+    int fewest_ranks;  // on one node
     int most_ranks;
     std::uint64_t largest_bytes;  // of the message; ranges of equal ranks stand in ascending order
     std::string_view choice;      // as a setting would give it
 };
 
-std::span<const Rule> built_in_rules();
+std::span<const MeasuredRule> measured_rules();
+
+// For several nodes. The first that covers a place holds for it.
+struct ModelledRule {
+    Collective collective;
+    int most_nodes;
+    int most_ranks_per_node;  // on average, rounded up
+    std::uint64_t largest_bytes;
+    std::string_view choice;
+};
+
+std::span<const ModelledRule> modelled_rules();
 
 }  // namespace hcoll

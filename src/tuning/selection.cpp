@@ -18,6 +18,35 @@ Decision decision_of(const AlgorithmChoice& choice, std::string why) {
     return {choice.algorithm, choice.parameters, choice_text(choice), std::move(why)};
 }
 
+Decision decision_of_rule(Collective collective, std::string_view text, std::string why) {
+    AlgorithmChoice choice;
+    const auto problem = parse_choice(collective, text, choice);
+    return decision_of(problem ? AlgorithmChoice{} : choice, std::move(why));
+}
+
+DecisionTable measured_table(VendorKind vendor, Collective collective, int ranks) {
+    DecisionTable table;
+    for (const MeasuredRule& rule : measured_rules())
+        if (rule.vendor == vendor && rule.collective == collective && ranks >= rule.fewest_ranks &&
+            ranks <= rule.most_ranks)
+            table.push_back(
+                {rule.largest_bytes, decision_of_rule(collective, rule.choice, "built-in rule (measured)")});
+    return table;
+}
+
+DecisionTable modelled_table(Collective collective, const Placement& placement) {
+    const int nodes = placement.nodes();
+    const int ranks_per_node = (placement.ranks() + nodes - 1) / nodes;
+    DecisionTable table;
+    for (const ModelledRule& rule : modelled_rules()) {
+        if (rule.collective != collective || nodes > rule.most_nodes || ranks_per_node > rule.most_ranks_per_node)
+            continue;
+        if (!table.empty() && rule.largest_bytes <= table.back().largest_bytes) continue;
+        table.push_back({rule.largest_bytes, decision_of_rule(collective, rule.choice, "built-in rule (model)")});
+    }
+    return table;
+}
+
 // Where bits are to be the same for any placement: what an algorithm is replaced by, if it does not give that.
 std::optional<Decision> reproducible_decision(const Settings& settings, Collective collective) {
     const AlgorithmChoice& choice = settings.choice(collective);
@@ -38,24 +67,18 @@ void Decision::do_without_leaders() {
     what = choice_text({AlgorithmChoice::Kind::own, algorithm, parameters});
 }
 
-DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective, int ranks) {
+DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective,
+                                  const Placement& placement) {
     if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};
     const AlgorithmChoice& choice = settings.choice(collective);
     if (choice.kind != AlgorithmChoice::Kind::automatic) {
         const std::string setting = fmt::format("LIBHCOLL_{}", to_upper(name_of(collective)));
         return {{.decision = decision_of(choice, fmt::format("setting {}", setting))}};
     }
-    DecisionTable table;
-    for (const Rule& rule : built_in_rules()) {
-        if (rule.vendor != vendor || rule.collective != collective || ranks < rule.fewest_ranks ||
-            ranks > rule.most_ranks)
-            continue;
-        AlgorithmChoice of_rule;
-        const auto problem = parse_choice(collective, rule.choice, of_rule);
-        table.push_back({rule.largest_bytes, decision_of(problem ? AlgorithmChoice{} : of_rule, "built-in rule")});
-    }
+    DecisionTable table = placement.nodes() == 1 ? measured_table(vendor, collective, placement.ranks())
+                                                 : modelled_table(collective, placement);
     if (table.empty() || table.back().largest_bytes != std::numeric_limits<std::uint64_t>::max())
-        table.push_back({.decision = vendor_decision("built-in rule")});
+        table.push_back({.decision = vendor_decision("built-in rule (measured)")});
     return table;
 }
 

@@ -34,8 +34,9 @@ struct SizeRange {
 };
 using DecisionTable = std::vector<SizeRange>;
 
-// The decisions of one collective for a communicator of `ranks`.
-DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective, int ranks);
+// The decisions of one collective for a communicator whose ranks sit as `placement` says.
+DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective,
+                                  const Placement& placement);
 
 inline const Decision& decide(const DecisionTable& table, std::uint64_t bytes) {
     auto range = table.begin();

@@ -4,6 +4,7 @@
 // and agreed by all (rule 1 of docs/architecture.md); those that are about printing are each process's own.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -47,6 +48,10 @@ struct Settings {
     std::uint64_t plan_cache = 1 << 20;
     VirtualLayout topology;
 
+    bool leave_all_to_vendor() const {
+        return std::all_of(choices.begin(), choices.end(),
+                           [](const AlgorithmChoice& each) { return each.kind == AlgorithmChoice::Kind::vendor; });
+    }
     const AlgorithmChoice& choice(Collective collective) const { return choices[static_cast<std::size_t>(collective)]; }
 };
 

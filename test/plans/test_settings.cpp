@@ -97,38 +97,32 @@ TEST(Selection, ASettingHoldsForAllSizesAndWhatNoRuleCoversIsTheVendors) {
     const Settings settings = parse({{"LIBHCOLL_BCAST", "chain"}, {"LIBHCOLL_REDUCE", "vendor"}}, warnings);
     for (const VendorKind vendor : {VendorKind::mpich, VendorKind::openmpi})
         for (const int ranks : {2, 3, 1000}) {
-            const DecisionTable chain = make_decision_table(settings, vendor, Collective::bcast, ranks);
+            const DecisionTable chain =
+                make_decision_table(settings, vendor, Collective::bcast, Placement::one_node(ranks));
             for (const std::uint64_t bytes : {1ULL, 1ULL << 20, 1ULL << 40})
                 EXPECT_EQ(decide(chain, bytes).algorithm->name, "chain");
-            EXPECT_EQ(decide(make_decision_table(settings, vendor, Collective::reduce, ranks), 8).algorithm, nullptr);
-            const DecisionTable rules = make_decision_table(settings, vendor, Collective::allreduce, ranks);
+            EXPECT_EQ(decide(make_decision_table(settings, vendor, Collective::reduce, Placement::one_node(ranks)), 8)
+                          .algorithm,
+                      nullptr);
+            const DecisionTable rules =
+                make_decision_table(settings, vendor, Collective::allreduce, Placement::one_node(ranks));
             EXPECT_EQ(rules.back().largest_bytes, ~0ULL);
             EXPECT_NE(decide(rules, 1ULL << 50).why, "");
         }
 }
 
-TEST(Selection, TheBuiltInRulesNameAlgorithmsThatExistAndStandInOrder) {
-    const Rule* previous = nullptr;
-    for (const Rule& rule : built_in_rules()) {
-        AlgorithmChoice choice;
-        EXPECT_FALSE(parse_choice(rule.collective, rule.choice, choice)) << rule.choice;
-        EXPECT_LE(rule.fewest_ranks, rule.most_ranks);
-        const bool follows = previous != nullptr && previous->vendor == rule.vendor &&
-                             previous->collective == rule.collective && previous->fewest_ranks == rule.fewest_ranks;
-        EXPECT_TRUE(!follows || previous->largest_bytes < rule.largest_bytes);
-        previous = &rule;
-    }
-}
-
 TEST(Selection, RulesHoldForTheirRanksAndSizesOnly) {
     const Settings settings;
-    const DecisionTable two = make_decision_table(settings, VendorKind::mpich, Collective::allreduce, 2);
+    const DecisionTable two =
+        make_decision_table(settings, VendorKind::mpich, Collective::allreduce, Placement::one_node(2));
     EXPECT_EQ(decide(two, 8).algorithm, nullptr);
     EXPECT_EQ(decide(two, 9).algorithm->name, "recursive_doubling");
     EXPECT_EQ(decide(two, 131072).algorithm->name, "recursive_doubling");
     EXPECT_EQ(decide(two, 131073).algorithm, nullptr);
-    EXPECT_EQ(decide(make_decision_table(settings, VendorKind::mpich, Collective::allreduce, 3), 1024).algorithm,
-              nullptr);
+    EXPECT_EQ(
+        decide(make_decision_table(settings, VendorKind::mpich, Collective::allreduce, Placement::one_node(3)), 1024)
+            .algorithm,
+        nullptr);
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+#include "tuning/model_rules.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "tuning/price.hpp"
+
+namespace hcoll {
+
+namespace {
+
+constexpr std::string_view bcast_candidates[] = {"han",
+                                                 "han:network=binary,segment=64k",
+                                                 "han:network=chain,segment=64k",
+                                                 "han:network=chain,node=chain,socket=chain,segment=128k",
+                                                 "han:network=two_tree,segment=128k",
+                                                 "binomial",
+                                                 "scatter_allgather",
+                                                 "scatter_ring"};
+constexpr std::string_view reduce_candidates[] = {"han",
+                                                  "han:network=binary,segment=64k",
+                                                  "han:network=chain,segment=64k",
+                                                  "han:network=chain,node=chain,socket=chain,segment=64k",
+                                                  "binomial",
+                                                  "rabenseifner"};
+constexpr std::string_view allreduce_candidates[] = {"nap",
+                                                     "smp",
+                                                     "recursive_doubling",
+                                                     "rabenseifner",
+                                                     "ring",
+                                                     "han:segment=128k",
+                                                     "multi_leader:leaders=2,segment=512k",
+                                                     "multi_leader:leaders=4,segment=512k",
+                                                     "multi_leader:leaders=16,segment=2M"};
+
+}  // namespace
+
+std::span<const std::string_view> model_candidates(Collective collective) {
+    switch (collective) {
+        case Collective::bcast: return bcast_candidates;
+        case Collective::reduce: return reduce_candidates;
+        case Collective::allreduce: return allreduce_candidates;
+        default: return {};
+    }
+}
+
+double modelled_seconds(Collective collective, std::string_view text, const Placement& placement, std::uint64_t bytes,
+                        const MachineModel& machine) {
+    AlgorithmChoice choice;
+    [[maybe_unused]] const auto problem = parse_choice(collective, text, choice);
+    assert(!problem && choice.kind == AlgorithmChoice::Kind::own && "a candidate is a valid setting");
+    constexpr std::uint64_t double_bytes = 8;
+    const std::uint64_t unit_bytes = is_reduction(collective) ? double_bytes : 1;
+    std::vector<Plan> plans;
+    for (int rank = 0; rank < placement.ranks(); ++rank)
+        plans.push_back(choice.algorithm->build({.ranks = placement.ranks(),
+                                                 .rank = rank,
+                                                 .root = 0,
+                                                 .units = std::max<std::uint64_t>(bytes / unit_bytes, 1),
+                                                 .unit_bytes = unit_bytes,
+                                                 .in_place = false,
+                                                 .ordered = false,
+                                                 .placement = &placement},
+                                                choice.parameters));
+    return price(plans, placement, machine, unit_bytes).seconds;
+}
+
+std::vector<ModelledChoice> modelled_choices(Collective collective, const Placement& placement, std::uint64_t bytes,
+                                             const MachineModel& machine) {
+    std::vector<ModelledChoice> choices;
+    for (const std::string_view candidate : model_candidates(collective))
+        choices.push_back({candidate, modelled_seconds(collective, candidate, placement, bytes, machine)});
+    std::stable_sort(choices.begin(), choices.end(),
+                     [](const ModelledChoice& a, const ModelledChoice& b) { return a.seconds < b.seconds; });
+    return choices;
+}
+
+}  // namespace hcoll

@@ -1,0 +1,86 @@
+// The built-in rules: they are valid, in order, and those that were modelled are what the model says.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plan_cases.hpp"
+#include "tuning/model_rules.hpp"
+#include "tuning/rules.hpp"
+
+namespace hcoll::test {
+namespace {
+
+TEST(Rules, ThatWereMeasuredNameAlgorithmsThatExistAndStandInOrder) {
+    const MeasuredRule* previous = nullptr;
+    for (const MeasuredRule& rule : measured_rules()) {
+        AlgorithmChoice choice;
+        EXPECT_FALSE(parse_choice(rule.collective, rule.choice, choice)) << rule.choice;
+        EXPECT_LE(rule.fewest_ranks, rule.most_ranks);
+        const bool follows = previous != nullptr && previous->vendor == rule.vendor &&
+                             previous->collective == rule.collective && previous->fewest_ranks == rule.fewest_ranks;
+        EXPECT_TRUE(!follows || previous->largest_bytes < rule.largest_bytes);
+        previous = &rule;
+    }
+}
+
+TEST(Rules, ThatWereModelledCoverEverySizeAtEveryPlaceByWhatTheModelChoosesFrom) {
+    for (const ModelledRule& rule : modelled_rules()) {
+        const auto candidates = model_candidates(rule.collective);
+        EXPECT_NE(std::find(candidates.begin(), candidates.end(), rule.choice), candidates.end()) << rule.choice;
+    }
+    for (const int nodes : {2, 3, 16, 17, 64, 65, 300})
+        for (const int ranks_per_node : {1, 2, 3, 8}) {
+            const Layout layout = block_layout(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node));
+            for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
+                const DecisionTable table =
+                    make_decision_table(Settings{}, VendorKind::mpich, collective, *layout.placement);
+                EXPECT_EQ(table.back().largest_bytes, ~std::uint64_t{0});
+                for (std::size_t i = 0; i < table.size(); ++i) {
+                    EXPECT_NE(table[i].decision.algorithm, nullptr);
+                    EXPECT_EQ(table[i].decision.why, "built-in rule (model)");
+                    EXPECT_TRUE(i == 0 || table[i - 1].largest_bytes < table[i].largest_bytes);
+                }
+            }
+        }
+}
+
+// A table of few rows cannot be the best everywhere; it must be near on the whole, and nowhere far.
+TEST(Rules, ThatWereModelledAreNowhereFarFromTheBestOfTheModel) {
+    double worst = 1;
+    double logarithms = 0;
+    int points = 0;
+    for (const int nodes : {2, 3, 4, 8, 12, 16, 32})
+        for (const int ranks_per_node : {1, 2, 4, 6, 16}) {
+            if (nodes * ranks_per_node > 192) continue;
+            const Layout layout = block_layout(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node),
+                                               ranks_per_node > 1 ? 2 : 1);
+            const Placement& placement = *layout.placement;
+            for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
+                const DecisionTable table = make_decision_table(Settings{}, VendorKind::mpich, collective, placement);
+                for (std::uint64_t bytes = 8; bytes <= (2U << 20); bytes *= 8) {
+                    const auto choices = modelled_choices(collective, placement, bytes, default_machine());
+                    double chosen = 0;
+                    for (const ModelledChoice& choice : choices) {
+                        AlgorithmChoice parsed;
+                        ASSERT_FALSE(parse_choice(collective, choice.choice, parsed));
+                        if (choice_text(parsed) == decide(table, bytes).what) chosen = choice.seconds;
+                    }
+                    ASSERT_GT(chosen, 0) << decide(table, bytes).what;
+                    const double ratio = chosen / choices.front().seconds;
+                    EXPECT_LE(ratio, 2.0)
+                        << name_of(collective) << ' ' << nodes << 'x' << ranks_per_node << ' ' << bytes << ": "
+                        << decide(table, bytes).what << " instead of " << choices.front().choice;
+                    worst = std::max(worst, ratio);
+                    logarithms += std::log(ratio);
+                    ++points;
+                }
+            }
+        }
+    const double mean = std::exp(logarithms / points);
+    std::printf("built-in rules against the model at %d points: %.2f times the best on average, %.2f at worst\n",
+                points, mean, worst);
+    EXPECT_LE(mean, 1.1);
+}
+
+}  // namespace
+}  // namespace hcoll::test
