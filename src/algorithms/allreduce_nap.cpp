@@ -45,7 +45,7 @@ public:
 
     void build(bool ordered, const Region& own) {
         const Region result = plan_.output();
-        reduce_along(plan_, block_, 0, {.shape = TreeShape::binomial}, ordered, own, result);
+        if (block_.size() > 1) reduce_along(plan_, block_, 0, {.shape = TreeShape::binomial}, ordered, own, result);
         if (workers_.has_self()) {
             allreduce_exchange(plan_, workers_, 2, block_.size() > 1 ? result : own, result);
             for (const Merge& group : merges_) merge(group);

@@ -3,6 +3,8 @@
 //   hcoll-info                   for this machine
 //   mpiexec -n 4 hcoll-info      for that job: rank 0 prints
 //   hcoll-info --topology        only where ranks are, drawn; --layout 4x2x4:cyclic for a virtual layout, without a job
+//   hcoll-info --plan bcast --algorithm han --bytes 4M --layout 4x2x4    what an algorithm does; --svg draws it
+//   hcoll-info --model           which algorithms the model finds fastest, for several nodes
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "info/job.hpp"
+#include "info/plan.hpp"
 #include "info/topology.hpp"
 #include "tuning/settings.hpp"
 #include "tuning/text.hpp"
@@ -163,33 +166,56 @@ void print_reference(const Json& document) {
     print_reference_of_algorithms(document["algorithms"], false);
 }
 
+int mistake(const std::string& problem) {
+    fmt::print(stderr, "hcoll-info: {}\n", problem);
+    return 2;
+}
+
 int run(int argc, char** argv) {
+    constexpr int most_ranks = static_cast<int>(VirtualLayout::bound);
     CLI::App app{
         "Settings, MPI libraries, places of ranks and algorithms of libhcoll. Under mpiexec: those of the job."};
     bool as_json = false;
     bool as_reference = false;
     bool topology = false;
     std::string mpi;
-    info::TopologyOptions topology_options;
+    info::PlanOptions plan_options;
     app.add_flag("--json", as_json, "print JSON");
     app.add_flag("--reference", as_reference, "print the settings reference (docs/settings.md)");
     app.add_option("--mpi", mpi, "the MPI library to examine: a file or a name, such as libmpi.so.40");
     auto* draw = app.add_flag("--topology", topology, "draw where the ranks are (LIBHCOLL_TOPOLOGY is followed)");
-    app.add_option("--layout", topology_options.layout, "draw this layout, as LIBHCOLL_TOPOLOGY takes it: 4x2x4:cyclic")
-        ->needs(draw);
-    app.add_option("--ranks", topology_options.ranks, "how many ranks the layout seats (default: all that it can)")
-        ->needs(draw)
-        ->check(CLI::Range(1, static_cast<int>(VirtualLayout::bound)));
+    auto* plan = app.add_option("--plan", plan_options.collective,
+                                "show what an algorithm does for a call of bcast, reduce or allreduce");
+    auto* layout = app.add_option("--layout", plan_options.layout,
+                                  "a layout, as LIBHCOLL_TOPOLOGY takes it: 4x2x4:cyclic (--topology, --plan)");
+    auto* ranks = app.add_option("--ranks", plan_options.ranks,
+                                 "how many ranks the layout seats, all that it can if not said (--topology, --plan; "
+                                 "without a layout --plan takes 16 on one node)");
+    app.add_option("--algorithm", plan_options.algorithm, "han:segment=64k or the like, as a setting takes it")
+        ->needs(plan);
+    app.add_option("--bytes", plan_options.bytes, "of the message (default: 1M)")->needs(plan);
+    app.add_option("--root", plan_options.root, "of the call (default: 0)")->needs(plan);
+    app.add_option("--type-bytes", plan_options.unit_bytes, "of an element of a reduction (default: 8)")->needs(plan);
+    app.add_option("--rank", plan_options.rank, "list the steps of this rank's plan")->needs(plan);
+    app.add_flag("--dot", plan_options.as_dot, "print the messages for Graphviz")->needs(plan);
+    app.add_flag("--svg", plan_options.as_svg, "draw the messages")->needs(plan);
     app.set_version_flag("--version", HCOLL_VERSION);
     CLI11_PARSE(app, argc, argv);
+    if (draw->count() == 0 && plan->count() == 0 && layout->count() + ranks->count() != 0)
+        return mistake("--layout and --ranks are for --topology or --plan");
+    if (ranks->count() != 0 && (plan_options.ranks < 1 || plan_options.ranks > most_ranks))
+        return mistake(fmt::format("{} is no number of ranks from 1 to {}", plan_options.ranks, most_ranks));
 
     std::vector<std::string> warnings;
     const Settings settings = parse_settings(hcoll_environment(), warnings);
-    if (topology) {
-        topology_options.mpi = mpi;
-        topology_options.as_json = as_json;
-        return info::print_topology(topology_options, settings, warnings);
+    if (plan->count() != 0) {
+        plan_options.as_json = as_json;
+        return info::print_plan(plan_options, settings, warnings);
     }
+    if (topology)
+        return info::print_topology(
+            {.layout = plan_options.layout, .ranks = plan_options.ranks, .mpi = mpi, .as_json = as_json}, settings,
+            warnings);
     Json document = {{"version", HCOLL_VERSION}, {"settings", settings_json(settings)}, {"warnings", warnings}};
     document["algorithms"] = algorithms_json();
     if (as_reference) {

@@ -32,6 +32,9 @@ public:
         if (!events_.empty() && !has_event_now()) instant_end_ = events_.front().time * (1 + 1e-12);
     }
 
+    // The instant, but for rounding.
+    double now() const { return instant_end_; }
+
     void push(double time, EventKind kind, std::uint32_t subject) {
         events_.push_back({time, sequence_++, subject, kind});
         std::push_heap(events_.begin(), events_.end(), later);

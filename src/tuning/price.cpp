@@ -103,14 +103,15 @@ struct RankState {
 class VirtualCluster : public Transport, public LocalOperations, public Completions {
 public:
     VirtualCluster(std::span<const Plan> plans, const Placement& placement, const MachineModel& machine,
-                   std::uint64_t unit_bytes, const Disturbance& disturbance, std::vector<MessageTime>* messages)
+                   std::uint64_t unit_bytes, const Disturbance& disturbance, const Watch& watch)
         : plans_(plans),
           placement_(placement),
           machine_(machine),
           unit_bytes_(unit_bytes),
           pauses_(disturbance.pauses.begin(), disturbance.pauses.end()),
-          network_(placement, machine, network_rates(plans, placement, machine), events_, *this, messages),
-          ranks_(plans.size()) {
+          network_(placement, machine, network_rates(plans, placement, machine), events_, *this, watch.messages),
+          ranks_(plans.size()),
+          most_seconds_(watch.most_seconds) {
         std::sort(pauses_.begin(), pauses_.end(), [](const Pause& a, const Pause& b) {
             return a.rank != b.rank ? a.rank < b.rank : a.begin < b.begin;
         });
@@ -137,7 +138,7 @@ public:
             due_.clear();
             network_.start_messages();
             events_.advance();
-        } while (!events_.empty() && !network_.defect());
+        } while (!events_.empty() && !network_.defect() && events_.now() <= most_seconds_);
         return result();
     }
 
@@ -264,6 +265,7 @@ private:
 
     std::optional<std::string> find_defect() const {
         if (network_.defect()) return network_.defect();
+        if (events_.now() > most_seconds_) return std::nullopt;
         const auto waits = [](const RankState& rank) { return rank.finish == never; };
         const auto waiting = std::count_if(ranks_.begin(), ranks_.end(), waits);
         if (waiting != 0)
@@ -278,6 +280,7 @@ private:
         Price price;
         for (const RankState& rank : ranks_) price.finish.push_back(rank.finish);
         price.seconds = *std::max_element(price.finish.begin(), price.finish.end());
+        if (price.seconds > most_seconds_) price.seconds = never;
         price.defect = find_defect();
         if (price.defect) price.seconds = never;
         for (std::size_t link = 0; link < link_count; ++link)
@@ -298,16 +301,17 @@ private:
     std::map<std::uint64_t, VendorCall> vendor_calls_;
     std::vector<std::uint32_t> due_;  // ranks with something to do now
     std::uint32_t current_ = 0;       // whose engine runs
+    double most_seconds_;
 };
 
 }  // namespace
 
 Price price(std::span<const Plan> plans, const Placement& placement, const MachineModel& machine,
-            std::uint64_t unit_bytes, const Disturbance& disturbance, std::vector<MessageTime>* messages) {
+            std::uint64_t unit_bytes, const Disturbance& disturbance, const Watch& watch) {
     assert(std::cmp_equal(plans.size(), placement.ranks()) && "one plan for each rank");
     assert((disturbance.start_delay.empty() || disturbance.start_delay.size() == plans.size()) &&
            "one delay for each rank");
-    return VirtualCluster(plans, placement, machine, unit_bytes, disturbance, messages).run();
+    return VirtualCluster(plans, placement, machine, unit_bytes, disturbance, watch).run();
 }
 
 }  // namespace hcoll

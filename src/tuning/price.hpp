@@ -18,6 +18,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,6 +44,13 @@ struct Disturbance {
     std::span<const Pause> pauses;        // of one rank they must not overlap; in any order
 };
 
+// How a run is followed.
+struct Watch {
+    std::vector<MessageTime>* messages = nullptr;  // gets all messages, in the order in which they start
+    // A collective that takes more seconds is not followed to its end; it has an infinite price, but no defect.
+    double most_seconds = std::numeric_limits<double>::infinity();
+};
+
 struct Price {
     double seconds = 0;          // when the last rank has finished; infinite if there is a defect
     std::vector<double> finish;  // by rank: when all its steps, its sends included, are complete; infinite if never
@@ -55,10 +63,8 @@ struct Price {
 };
 
 // Prices plans[rank] of all ranks of `placement`. A unit has `unit_bytes` bytes. Thread-safe: it shares nothing. Memory:
-// some hundred bytes per rank, per message under way and per instance of a step that can be open; none for the data. Where `messages` is given, all
-// messages are added to it, in the order in which they start.
+// some hundred bytes per rank, per message under way and per instance of a step that can be open; none for the data.
 Price price(std::span<const Plan> plans, const Placement& placement, const MachineModel& machine,
-            std::uint64_t unit_bytes, const Disturbance& disturbance = {},
-            std::vector<MessageTime>* messages = nullptr);
+            std::uint64_t unit_bytes, const Disturbance& disturbance = {}, const Watch& watch = {});
 
 }  // namespace hcoll

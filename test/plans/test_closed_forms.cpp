@@ -583,7 +583,7 @@ TEST(PlanStatistics, CountWhatIsSent) {
         plan_case.layout = layout;
         const std::vector<Plan> plans = build_plans(plan_case);
         std::vector<MessageTime> messages;
-        const Price found = price(plans, *layout.placement, default_machine(), 3, {}, &messages);
+        const Price found = price(plans, *layout.placement, default_machine(), 3, {}, {.messages = &messages});
         const PlanStatistics counted = statistics_of(plans, *layout.placement, 3);
         std::uint64_t total = 0;
         for (const Link link : {Link::socket, Link::node, Link::network}) {
