@@ -9,29 +9,26 @@ namespace hcoll {
 
 namespace {
 
-constexpr std::string_view bcast_candidates[] = {"han",
-                                                 "han:network=binary,segment=64k",
-                                                 "han:network=chain,segment=64k",
-                                                 "han:network=chain,node=chain,socket=chain,segment=128k",
-                                                 "han:network=two_tree,segment=128k",
-                                                 "binomial",
-                                                 "scatter_allgather",
-                                                 "scatter_ring"};
-constexpr std::string_view reduce_candidates[] = {"han",
-                                                  "han:network=binary,segment=64k",
-                                                  "han:network=chain,segment=64k",
-                                                  "han:network=chain,node=chain,socket=chain,segment=64k",
-                                                  "binomial",
-                                                  "rabenseifner"};
-constexpr std::string_view allreduce_candidates[] = {"nap",
-                                                     "smp",
-                                                     "recursive_doubling",
-                                                     "rabenseifner",
-                                                     "ring",
-                                                     "han:segment=128k",
-                                                     "multi_leader:leaders=2,segment=512k",
-                                                     "multi_leader:leaders=4,segment=512k",
-                                                     "multi_leader:leaders=16,segment=2M"};
+// All follow the placement, so that what holds for ranks in the order of nodes holds for any other.
+constexpr std::string_view bcast_candidates[] = {
+    "han",
+    "han:network=k_nomial",
+    "han:network=binary,node=binary,socket=binary,segment=8k",
+    "han:network=two_tree,node=chain,socket=chain,segment=64k",
+    "topology_tree:segment=8k",
+    "topology_tree:segment=32k",
+};
+constexpr std::string_view reduce_candidates[] = {
+    "han",
+    "han:segment=8k",
+    "han:network=binary,node=binary,socket=binary,segment=8k",
+    "han:network=two_tree,node=chain,socket=chain,segment=64k",
+    "topology_tree:segment=8k",
+    "topology_tree:segment=32k",
+};
+constexpr std::string_view allreduce_candidates[] = {
+    "nap", "smp", "multi_leader:leaders=8", "multi_leader:leaders=32", "han:segment=32k", "ring",
+};
 
 }  // namespace
 

@@ -22,7 +22,7 @@ struct MeasuredRule {
 
 std::span<const MeasuredRule> measured_rules();
 
-// For several nodes. The first that covers a place holds for it.
+// For several nodes. The first that covers a place and a size holds.
 struct ModelledRule {
     Collective collective;
     int most_nodes;

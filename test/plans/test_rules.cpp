@@ -52,8 +52,11 @@ TEST(Rules, ThatWereModelledAreNowhereFarFromTheBestOfTheModel) {
     for (const int nodes : {2, 3, 4, 8, 12, 16, 32})
         for (const int ranks_per_node : {1, 2, 4, 6, 16}) {
             if (nodes * ranks_per_node > 192) continue;
-            const Layout layout = block_layout(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node),
-                                               ranks_per_node > 1 ? 2 : 1);
+            // In the order of nodes, and dealt out to them in turn.
+            const Layout layout = ranks_per_node % 4 == 0
+                                      ? cyclic_layout(nodes * ranks_per_node, nodes, 2)
+                                      : block_layout(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node),
+                                                     ranks_per_node > 1 ? 2 : 1);
             const Placement& placement = *layout.placement;
             for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
                 const DecisionTable table = make_decision_table(Settings{}, VendorKind::mpich, collective, placement);
