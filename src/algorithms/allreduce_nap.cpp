@@ -56,6 +56,7 @@ public:
 private:
     std::vector<int> firsts_of_blocks() const {
         std::vector<int> firsts;
+        firsts.reserve(static_cast<std::size_t>(blocks_.blocks));
         for (int block = 0; block < blocks_.blocks; ++block)
             firsts.push_back(placement_.ranks_of_node(node_)[static_cast<std::size_t>(blocks_.first(block))]);
         return firsts;

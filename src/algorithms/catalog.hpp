@@ -57,7 +57,8 @@ enum class Order : std::uint8_t {
     by_tree,        // any tree but two_tree
 };
 
-struct Algorithm {
+// In the order in which the list is written.
+struct Algorithm {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Collective collective;
     std::string_view name;
     std::string_view help;

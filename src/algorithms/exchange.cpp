@@ -116,6 +116,7 @@ void allreduce_exchange(PlanBuilder& plan, const RankGroup& group, int contribut
                         const Region& result) {
     if (!group.has_self()) return;
     std::vector<int> first;
+    first.reserve(static_cast<std::size_t>(contributors));
     for (int index = 0; index < contributors; ++index) first.push_back(group.rank(index));
     const int self = group.has_self() ? group.rank(group.self()) : -1;
     allreduce_exchange(plan, RankGroup(std::move(first), self), radix, own, result);

@@ -19,6 +19,7 @@ void reduce_scatter_of_blocks(PlanBuilder& plan, const Blocks& blocks, const Ran
     const int block = blocks.block_of(group.self());
     if (blocks.size(block) > 1) {
         std::vector<int> members;
+        members.reserve(static_cast<std::size_t>(blocks.size(block)));
         for (int member = 0; member < blocks.size(block); ++member)
             members.push_back(group.rank(blocks.first(block) + member));
         const RankGroup run(std::move(members), group.rank(group.self()));

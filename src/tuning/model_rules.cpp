@@ -49,6 +49,7 @@ double modelled_seconds(Collective collective, std::string_view text, const Plac
     constexpr std::uint64_t double_bytes = 8;
     const std::uint64_t unit_bytes = is_reduction(collective) ? double_bytes : 1;
     std::vector<Plan> plans;
+    plans.reserve(static_cast<std::size_t>(placement.ranks()));
     for (int rank = 0; rank < placement.ranks(); ++rank)
         plans.push_back(choice.algorithm->build({.ranks = placement.ranks(),
                                                  .rank = rank,
