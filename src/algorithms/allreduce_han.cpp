@@ -27,7 +27,8 @@ Plan allreduce_han(const PlanRequest& request, const AlgorithmParameters& parame
 
     const Region value = reduce_on_node(plan, levels, parameters.levels, request.ordered, own, result);
     if (parameters.network == NetworkModule::vendor && request.placement->nodes() > 1) {
-        if (levels.network.has_self()) plan.collective(Collective::allreduce, 0, value, result);
+        if (levels.network.has_self())
+            plan.collective(Collective::allreduce, 0, operand_of_leader(plan, value, result), result);
     } else {
         reduce_along(plan, levels.network, 0, parameters.levels.network, request.ordered, value, result);
         bcast_along(plan, levels.network, 0, parameters.levels.network, result);

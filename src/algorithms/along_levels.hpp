@@ -34,4 +34,13 @@ inline Region reduce_on_node(PlanBuilder& plan, const Hierarchy& levels, const L
     return value;
 }
 
+// A leader's operand for the MPI library's collective: never the memory of the result, since all leaders must be alike in
+// whether they call in place, and some have nobody below them and their operand where the application gave it.
+inline Region operand_of_leader(PlanBuilder& plan, const Region& value, const Region& result) {
+    if (!(value == result)) return value;
+    const Region operand = plan.scratch();
+    plan.copy(value, operand);
+    return operand;
+}
+
 }  // namespace hcoll

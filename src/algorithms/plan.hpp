@@ -67,7 +67,7 @@ struct Step {
     Collective collective = Collective::bcast;  // collective only: which
     std::int32_t peer = -1;  // rank in the communicator (send, recv); the root's index among the leaders (collective)
     std::uint32_t channel = 0;  // which message between the two in this segment
-    // A collective contributes its source and receives into its target; where both are one region, in place.
+    // A collective contributes its source and receives into its target, which is another region.
     Region source;  // send: the data; reduce: the left operand; copy: from
     Region target;  // recv: the data; reduce: the right operand and the result; copy: to
     std::uint32_t first_successor = 0;

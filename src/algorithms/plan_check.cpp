@@ -89,8 +89,7 @@ Defect find_race(const Plan& plan, const Phase& phase) {
     const auto reachable = reachability(plan, phase);
     for (std::size_t a = 0; a < steps.size(); ++a) {
         const Step& step = steps[a];
-        const bool in_place = step.kind == StepKind::collective && step.source == step.target;
-        if (!in_place && step.has_source() && step.has_target() && overlap(step.source, step.target))
+        if (step.has_source() && step.has_target() && overlap(step.source, step.target))
             return fmt::format("step {} reads and writes the same units", a);
         for (std::size_t b = a + 1; b < steps.size(); ++b)
             if (!reachable[a][b] && touch_same_units(step, steps[b]))

@@ -37,7 +37,7 @@ Plan reduce_han(const PlanRequest& request, const AlgorithmParameters& parameter
 
     const Region value = reduce_on_node(plan, levels, parameters.levels, request.ordered, own, result);
     if (levels.network.has_self() && by_vendor) {
-        plan.collective(Collective::reduce, root_node, value, result);
+        plan.collective(Collective::reduce, root_node, operand_of_leader(plan, value, result), result);
     } else {
         reduce_along(plan, levels.network, 0, parameters.levels.network, request.ordered, value, result);
     }

@@ -134,20 +134,32 @@ bool commutes(MPI_Op op) {
 
 // Bits that are to be the same for any placement cannot begin with the vendor's. It only judges the first call, with no
 // elements, and then the communicator is set up, on all ranks alike.
-template <typename Call>
-int set_up_before_first_call(MPI_Comm comm, Call&& call) {
+template <typename Count, typename Call>
+int set_up_before_first_call(MPI_Comm comm, Collective collective, Count count, const Reduction& reduction,
+                             Call&& call) {
     const Communicator* communicator = comm == MPI_COMM_NULL ? nullptr : Communicator::find(comm);
     if (communicator != nullptr && !communicator->is_counting()) return MPI_SUCCESS;
-    const int status = call(0);
-    if (status == MPI_SUCCESS) Communicator::set_up_now(comm);
-    return status;
+    // What only a call with elements can show: that call is the vendor's, and this rank may make it alone. Looked at first
+    // where all ranks have the buffers, since an Allreduce waits for the others even without elements (MPICH).
+    const auto is_wrong = [&](bool is_root) {
+        return count < 0 || (count > 0 && !has_valid_buffers(reduction, is_root, is_root));
+    };
+    if (collective == Collective::allreduce && is_wrong(true)) return MPI_SUCCESS;
+    if (const int status = call(0); status != MPI_SUCCESS) return status;
+    int rank = 0;
+    if (mpi.Comm_rank(comm, &rank) != MPI_SUCCESS) return MPI_SUCCESS;
+    const bool is_root = collective == Collective::allreduce || rank == reduction.root;
+    if (!is_wrong(is_root)) Communicator::set_up_now(comm);
+    return MPI_SUCCESS;
 }
 
 // `call` gives the call to the vendor, with a count of its own.
 template <Collective collective, typename Count, typename Call>
 inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Call&& call) {
     if (Process::get().agreed()->settings.reproducible) [[unlikely]]
-        if (const int status = set_up_before_first_call(comm, call); status != MPI_SUCCESS) return status;
+        if (const int status = set_up_before_first_call(comm, collective, count, reduction, call);
+            status != MPI_SUCCESS)
+            return status;
     return dispatch<collective>(
         comm, count, reduction.type, [&] { return call(count); },
         [&](Communicator& communicator) { return is_valid_reduction(communicator, collective, reduction); },

@@ -216,8 +216,15 @@ void Communicator::set_up() {
         all_vendor = all_vendor && leaves_all_to_vendor(decisions[i]);
     }
     if (all_vendor) return give_to_vendor(reason::settings);
-    if (all[not_watched] != 0) return give_to_vendor(reason::not_watched);
-    if (all[no_room] != 0) return give_to_vendor(reason::limit);
+    const char* why = all[not_watched] != 0 ? reason::not_watched : all[no_room] != 0 ? reason::limit : nullptr;
+    if (why != nullptr) {
+        if (rank_ == 0 && agreed->settings.reproducible)
+            log_line(LogLevel::warn,
+                     fmt::format("the bits of a communicator of {} ranks are the MPI library's, in spite of "
+                                 "LIBHCOLL_REPRODUCIBLE=1: {}",
+                                 size_, why));
+        return give_to_vendor(why);
+    }
     make_duplicate(*agreed, std::move(decisions), std::move(placement));
 }
 
@@ -247,7 +254,7 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<Decis
     const int status = mpi.Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, handle_);
     if (status != MPI_SUCCESS || failed_anywhere != 0) {
         if (rank_ == 0)
-            log_line(LogLevel::info,
+            log_line(agreed.settings.reproducible ? LogLevel::warn : LogLevel::info,
                      fmt::format("a communicator of {} ranks stays with the vendor: {}", size_, reason::no_context));
         // If some rank has none, freeing it, which is collective, could wait for ever: it is left alone.
         return give_to_vendor(reason::no_context);

@@ -26,7 +26,7 @@ public:
     virtual ~Transport() = default;
     virtual Status send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) = 0;
     virtual Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) = 0;
-    // Begins the MPI library's own collective among the node leaders, in place where source and target are one. All leaders
+    // Begins the MPI library's own collective among the node leaders; source and target are not the same memory. All leaders
     // begin a plan's collectives in the order of `order` (0, 1, ...), whatever the order of the calls here.
     virtual Status collective(Collective which, int root, std::uint64_t order, const std::byte* source,
                               std::byte* target, std::uint64_t units, Token token) = 0;

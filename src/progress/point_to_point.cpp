@@ -118,17 +118,15 @@ Status PointToPoint::start(const LeadersCall& call) {
     MPI_Request request = MPI_REQUEST_NULL;
     Status status = MPI_ERR_INTERN;
     const bool combines_for_all = call.which == Collective::allreduce || avoids_ireduce_;
-    const bool in_place = call.source == call.target && (combines_for_all || call.root == leader_);
-    const void* source = in_place ? MPI_IN_PLACE : call.source;
     if (call.which == Collective::bcast) {
         // The root's buffer is only read.
         void* buffer = call.target != nullptr ? call.target : const_cast<std::byte*>(call.source);
         status = mpi.Ibcast(buffer, call.units, type_, call.root, leaders_, &request);
     } else if (combines_for_all) {
-        status = mpi.Iallreduce(source, call.target, call.units, type_, op_, leaders_, &request);
+        status = mpi.Iallreduce(call.source, call.target, call.units, type_, op_, leaders_, &request);
     } else {
         void* target = call.root == leader_ ? call.target : nullptr;
-        status = mpi.Ireduce(source, target, call.units, type_, op_, call.root, leaders_, &request);
+        status = mpi.Ireduce(call.source, target, call.units, type_, op_, call.root, leaders_, &request);
     }
     if (status == MPI_SUCCESS) keep(request, call.token);
     return status;

@@ -90,7 +90,7 @@ const std::vector<Setting>& registry() {
         choice_setting<Collective::allreduce>("LIBHCOLL_ALLREDUCE", "what MPI_Allreduce runs"),
         {"LIBHCOLL_REPRODUCIBLE", "switch", "0 or 1",
          "1 gives Reduce and Allreduce the same bits for any placement of the same ranks; algorithms that do not are "
-         "replaced by one that does",
+         "replaced by one that does; a warning names what stays with the MPI library (LIBHCOLL_COMMUNICATORS)",
          true,
          [](Settings& settings, std::string_view text) -> Problem {
              const auto value = parse_switch(text);
