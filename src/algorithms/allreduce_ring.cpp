@@ -18,8 +18,7 @@ namespace hcoll {
 
 Plan allreduce_ring(const PlanRequest& request, const AlgorithmParameters& parameters) {
     if (request.ranks == 1) return allreduce_reduce_bcast(request, parameters);
-    const RankGroup ring = request.placement == nullptr ? RankGroup::all(request.ranks, request.rank)
-                                                        : RankGroup(request.placement->node_order(), request.rank);
+    const RankGroup ring(request.placement->node_order(), request.rank);
     const int size = ring.size();
     PlanBuilder plan(request, parameters.pipeline, PlanBuilder::NoPhase{});
     const std::uint64_t chunk_units = plan.ring_chunk_units(request.units, size);

@@ -295,6 +295,16 @@ const Algorithm* find_algorithm(Collective collective, std::string_view name) {
     return nullptr;
 }
 
+std::vector<Plan> plans_of_all_ranks(const Algorithm& algorithm, const AlgorithmParameters& parameters,
+                                     PlanRequest request) {
+    std::vector<Plan> plans;
+    request.ranks = request.placement->ranks();
+    plans.reserve(static_cast<std::size_t>(request.ranks));
+    for (request.rank = 0; request.rank < request.ranks; ++request.rank)
+        plans.push_back(algorithm.build(request, parameters));
+    return plans;
+}
+
 bool keeps_order(const Algorithm& algorithm, const AlgorithmParameters& parameters, const Placement& placement) {
     const auto is_two = [](const Tree& each) { return each.shape == TreeShape::two_tree; };
     switch (algorithm.order) {

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "algorithms/algorithms.hpp"
 
@@ -74,6 +75,10 @@ std::span<const Algorithm> algorithms();
 
 // nullptr where the collective has no algorithm of that name.
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
+
+// The plans of one call on every rank of `request.placement`; ranks and rank are filled in.
+std::vector<Plan> plans_of_all_ranks(const Algorithm& algorithm, const AlgorithmParameters& parameters,
+                                     PlanRequest request);
 
 // Can the algorithm run an operation that does not commute there? Equal on all ranks.
 bool keeps_order(const Algorithm& algorithm, const AlgorithmParameters& parameters, const Placement& placement);

@@ -118,7 +118,7 @@ void allreduce_exchange(PlanBuilder& plan, const RankGroup& group, int contribut
     std::vector<int> first;
     first.reserve(static_cast<std::size_t>(contributors));
     for (int index = 0; index < contributors; ++index) first.push_back(group.rank(index));
-    const int self = group.has_self() ? group.rank(group.self()) : -1;
+    const int self = group.rank(group.self());
     allreduce_exchange(plan, RankGroup(std::move(first), self), radix, own, result);
     // Each contributor passes the result on to an equal share of the others.
     std::vector<int> share;

@@ -32,7 +32,8 @@ Plan reduce_han(const PlanRequest& request, const AlgorithmParameters& parameter
     const bool is_root = request.rank == request.root;
     const bool is_leader = request.rank == leader;
     const auto leads = [](const RankGroup& group) { return group.self() == 0 && group.size() > 1; };
-    const bool combines = is_leader || levels.network.has_self() || leads(levels.socket) || leads(levels.node);
+    const bool is_among_leaders = by_vendor ? levels.network.has_self() : leads(levels.network);
+    const bool combines = is_leader || is_among_leaders || leads(levels.socket) || leads(levels.node);
     const Region result = is_root || !combines ? plan.output() : plan.scratch();
 
     const Region value = reduce_on_node(plan, levels, parameters.levels, request.ordered, own, result);

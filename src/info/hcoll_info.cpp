@@ -4,7 +4,6 @@
 //   mpiexec -n 4 hcoll-info      for that job: rank 0 prints
 //   hcoll-info --topology        only where ranks are, drawn; --layout 4x2x4:cyclic for a virtual layout, without a job
 //   hcoll-info --plan bcast --algorithm han --bytes 4M --layout 4x2x4    what an algorithm does; --svg draws it
-//   hcoll-info --model           which algorithms the model finds fastest, for several nodes
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -200,7 +199,12 @@ int run(int argc, char** argv) {
     app.add_flag("--dot", plan_options.as_dot, "print the messages for Graphviz")->needs(plan);
     app.add_flag("--svg", plan_options.as_svg, "draw the messages")->needs(plan);
     app.set_version_flag("--version", HCOLL_VERSION);
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        constexpr int usage = 2;
+        return app.exit(error) == 0 ? 0 : usage;
+    }
     if (draw->count() == 0 && plan->count() == 0 && layout->count() + ranks->count() != 0)
         return mistake("--layout and --ranks are for --topology or --plan");
     if (ranks->count() != 0 && (plan_options.ranks < 1 || plan_options.ranks > most_ranks))

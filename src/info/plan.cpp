@@ -23,7 +23,6 @@ constexpr int ranks_of_one_node = 16;
 constexpr int most_ranks = 1 << 16;
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t segments_drawn = 3;
-constexpr Link every_link[] = {Link::socket, Link::node, Link::network};
 
 // A call, as its options describe it.
 struct Call {
@@ -45,7 +44,7 @@ Problem find_collective(std::string_view name, Call& call) {
         call.collective = static_cast<Collective>(i);
         return std::nullopt;
     }
-    return fmt::format("'{}' is no collective that has plans; those are {}", name, alternatives(names));
+    return fmt::format("'{}' is no collective that libhcoll runs; those are {}", name, alternatives(names));
 }
 
 Problem find_algorithm_of(const PlanOptions& options, Call& call) {
@@ -113,16 +112,9 @@ Problem find_call(const PlanOptions& options, const Settings& settings, Call& ca
 }
 
 std::vector<Plan> plans_of(const Call& call, std::uint64_t units) {
-    std::vector<Plan> plans;
-    for (int rank = 0; rank < call.placement->ranks(); ++rank)
-        plans.push_back(call.choice.algorithm->build({.ranks = call.placement->ranks(),
-                                                      .rank = rank,
-                                                      .root = call.root,
-                                                      .units = units,
-                                                      .unit_bytes = call.unit_bytes,
-                                                      .placement = call.placement.get()},
-                                                     call.choice.parameters));
-    return plans;
+    return plans_of_all_ranks(
+        *call.choice.algorithm, call.choice.parameters,
+        {.root = call.root, .units = units, .unit_bytes = call.unit_bytes, .placement = call.placement.get()});
 }
 
 std::string title_of(const Call& call) {

@@ -41,19 +41,25 @@ bool is_error_of_arguments(int status) {
 }
 
 // One collective call: `pass_on` gives it to the vendor, `is_valid(communicator)` says whether its arguments are ones that
-// the vendor would take, and `run` runs it here.
+// the vendor would take, `commutes` whether its operation does, and `run` runs it here. `prepare` comes before a call that
+// would be counted, and may set the communicator up.
 //
 // While calls on the communicator are counted, it is the vendor who judges, and a call that it rejects for its arguments
 // does not count: one rank may make it alone and go on.
-template <Collective collective, typename Count, typename PassOn, typename IsValid, typename Commutes, typename Run>
-inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, IsValid&& is_valid,
-                    Commutes&& commutes, Run&& run) {
+template <Collective collective, typename Count, typename PassOn, typename Prepare, typename IsValid, typename Commutes,
+          typename Run>
+inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, Prepare&& prepare,
+                    IsValid&& is_valid, Commutes&& commutes, Run&& run) {
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
     if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {
-        const int status = noted(name, count, type, "vendor", reason::first_calls, pass_on);
-        if (comm != MPI_COMM_NULL && !is_error_of_arguments(status)) Communicator::count_call(comm);
-        return status;
+        if (const int status = prepare(); status != MPI_SUCCESS) return status;
+        communicator = Communicator::find(comm);
+        if (communicator == nullptr || communicator->is_counting()) {
+            const int status = noted(name, count, type, "vendor", reason::first_calls, pass_on);
+            if (comm != MPI_COMM_NULL && !is_error_of_arguments(status)) Communicator::count_call(comm);
+            return status;
+        }
     }
     const Decision* decision = nullptr;
     const char* why = communicator->why_vendor(collective);
@@ -76,7 +82,7 @@ template <typename Count>
 inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
                  int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm)) {
     return dispatch<Collective::bcast>(
-        comm, count, type, [&] { return next(buffer, count, type, root, comm); },
+        comm, count, type, [&] { return next(buffer, count, type, root, comm); }, [] { return MPI_SUCCESS; },
         [&](Communicator& communicator) {
             if (root < 0 || root >= communicator.size() || buffer == MPI_IN_PLACE) return false;
             if (!communicator.is_valid_type(type)) return false;
@@ -137,8 +143,6 @@ bool commutes(MPI_Op op) {
 template <typename Count, typename Call>
 int set_up_before_first_call(MPI_Comm comm, Collective collective, Count count, const Reduction& reduction,
                              Call&& call) {
-    const Communicator* communicator = comm == MPI_COMM_NULL ? nullptr : Communicator::find(comm);
-    if (communicator != nullptr && !communicator->is_counting()) return MPI_SUCCESS;
     // What only a call with elements can show: that call is the vendor's, and this rank may make it alone. Looked at first
     // where all ranks have the buffers, since an Allreduce waits for the others even without elements (MPICH).
     const auto is_wrong = [&](bool is_root) {
@@ -156,12 +160,13 @@ int set_up_before_first_call(MPI_Comm comm, Collective collective, Count count, 
 // `call` gives the call to the vendor, with a count of its own.
 template <Collective collective, typename Count, typename Call>
 inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Call&& call) {
-    if (Process::get().agreed()->settings.reproducible) [[unlikely]]
-        if (const int status = set_up_before_first_call(comm, collective, count, reduction, call);
-            status != MPI_SUCCESS)
-            return status;
     return dispatch<collective>(
         comm, count, reduction.type, [&] { return call(count); },
+        [&] {
+            return Process::get().agreed()->settings.reproducible
+                       ? set_up_before_first_call(comm, collective, count, reduction, call)
+                       : MPI_SUCCESS;
+        },
         [&](Communicator& communicator) { return is_valid_reduction(communicator, collective, reduction); },
         [&] { return commutes(reduction.op); },
         [&](Communicator& communicator, const Decision& decision) {

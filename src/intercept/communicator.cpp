@@ -262,16 +262,20 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<Decis
     MPI_Comm leaders = MPI_COMM_NULL;
     if (wants_leaders && placement->nodes() > 1) {
         std::vector<int> ranks;
+        ranks.reserve(static_cast<std::size_t>(placement->nodes()));
         for (int node = 0; node < placement->nodes(); ++node) ranks.push_back(placement->ranks_of_node(node).front());
         leaders = make_communicator(duplicate, &ranks);
         const bool leads = placement->index_on_node(rank_) == 0;
         int missing = leads && leaders == MPI_COMM_NULL ? 1 : 0;
         int missing_anywhere = 1;
-        // Without it, those algorithms use the library's own trees, on all ranks alike.
+        // Without it, those algorithms use the library's own trees, on all ranks alike. Freeing one that some leader lacks
+        // could wait for ever: it is left alone.
         if (mpi.Allreduce(&missing, &missing_anywhere, 1, MPI_INT, MPI_MAX, duplicate) != MPI_SUCCESS ||
-            missing_anywhere != 0)
+            missing_anywhere != 0) {
+            leaders = MPI_COMM_NULL;
             for (DecisionTable& table : decisions)
                 for (SizeRange& range : table) range.decision.do_without_leaders();
+        }
     }
     for (DecisionTable& table : decisions)
         for (SizeRange& range : table) range.decision.note_order(*placement);

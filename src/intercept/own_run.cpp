@@ -145,7 +145,9 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
                                  .stride = extent.extent};
         // Open MPI 4.1's MPI_Ireduce frees a wrong address where a type's data lie before its origin. Only user operations
         // take such types, and all ranks have the same operation.
-        own.transport.avoid_ireduce(Process::vendor_kind() == VendorKind::openmpi && !is_predefined_op(reduction.op));
+        if (own.leaders != MPI_COMM_NULL)
+            own.transport.avoid_ireduce(Process::vendor_kind() == VendorKind::openmpi &&
+                                        !is_predefined_op(reduction.op));
         status = run_plan(own, *plan, buffers, reduction.type, size, reduction.op, operations);
         own.scratch.trim();
         return status;

@@ -27,6 +27,7 @@ struct Seat {
 // What a message between two ranks has to cross, the cheapest first.
 enum class Link : std::uint8_t { socket, node, network };
 inline constexpr std::size_t link_count = 3;
+inline constexpr Link every_link[link_count] = {Link::socket, Link::node, Link::network};
 inline constexpr const char* link_names[link_count] = {"socket", "node", "network"};
 
 // Immutable; shared by all plans of a communicator and all threads. Nodes are numbered 0, 1, ... in the order of their

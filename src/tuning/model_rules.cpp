@@ -48,18 +48,9 @@ double modelled_seconds(Collective collective, std::string_view text, const Plac
     assert(!problem && choice.kind == AlgorithmChoice::Kind::own && "a candidate is a valid setting");
     constexpr std::uint64_t double_bytes = 8;
     const std::uint64_t unit_bytes = is_reduction(collective) ? double_bytes : 1;
-    std::vector<Plan> plans;
-    plans.reserve(static_cast<std::size_t>(placement.ranks()));
-    for (int rank = 0; rank < placement.ranks(); ++rank)
-        plans.push_back(choice.algorithm->build({.ranks = placement.ranks(),
-                                                 .rank = rank,
-                                                 .root = 0,
-                                                 .units = std::max<std::uint64_t>(bytes / unit_bytes, 1),
-                                                 .unit_bytes = unit_bytes,
-                                                 .in_place = false,
-                                                 .ordered = false,
-                                                 .placement = &placement},
-                                                choice.parameters));
+    const std::vector<Plan> plans = plans_of_all_ranks(
+        *choice.algorithm, choice.parameters,
+        {.units = std::max<std::uint64_t>(bytes / unit_bytes, 1), .unit_bytes = unit_bytes, .placement = &placement});
     return price(plans, placement, machine, unit_bytes).seconds;
 }
 

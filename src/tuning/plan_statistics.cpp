@@ -9,8 +9,6 @@ namespace hcoll {
 
 namespace {
 
-constexpr Link every_link[] = {Link::socket, Link::node, Link::network};
-
 template <typename MachineOfLink>
 PathLength path_length(std::span<const Plan> plans, const Placement& placement, const MachineModel& machine,
                        const MachineOfLink& machine_of) {

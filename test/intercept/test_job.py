@@ -73,6 +73,13 @@ class Settings(unittest.TestCase):
                 result = job(2, on_rank(rank, assignment, [sessions]), **OWN)
                 self.assertEqual(result.returncode, 0, (rank, assignment, result.stdout, result.stderr))
 
+    def test_bits_that_cannot_be_reproducible_give_a_warning(self):
+        result = job(2, SWEEP, LIBHCOLL_REPRODUCIBLE="1", LIBHCOLL_COMMUNICATORS="1")
+        self.check(result)
+        warnings = [line for line in lines_of_library(result) if "in spite of LIBHCOLL_REPRODUCIBLE=1" in line]
+        self.assertTrue(warnings, result.stderr)
+        self.assertIn("LIBHCOLL_COMMUNICATORS", warnings[0])
+
     def test_logging_can_be_switched_off_and_up(self):
         self.assertEqual(lines_of_library(job(2, SWEEP, LIBHCOLL_BCAST="chian", LIBHCOLL_LOG="off")), [])
         self.assertTrue(any("is set up after" in line for line in

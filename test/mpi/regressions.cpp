@@ -84,6 +84,24 @@ void one_rank_makes_wrong_calls() {
     check(MPI_Comm_free(&comm));
 }
 
+// The same where bits are to be reproducible: there the first call sets the communicator up, and a wrong one must not.
+void one_rank_begins_with_wrong_calls() {
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    if (rank_in(comm) == 0) {
+        double operand = 1;
+        double result = 0;
+        require(MPI_Reduce(&operand, &operand, 1, MPI_DOUBLE, MPI_SUM, 0, comm) != MPI_SUCCESS,
+                "one buffer for both is no error");
+        require(MPI_Allreduce(&operand, &result, 1, MPI_DOUBLE, MPI_BAND, comm) != MPI_SUCCESS,
+                "bits of a floating-point number are no error");
+    }
+    check(MPI_Barrier(MPI_COMM_WORLD));
+    use_in_step(comm, 5);
+    check(MPI_Comm_free(&comm));
+}
+
 // One rank alone tries to free what may not be freed, and goes on.
 void one_rank_frees_the_world() {
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -185,6 +203,7 @@ struct Case {
 constexpr Case cases[] = {
     {"delete_function", delete_function_calls_collectives},
     {"wrong_calls", one_rank_makes_wrong_calls},
+    {"wrong_first_calls", one_rank_begins_with_wrong_calls},
     {"free_world", one_rank_frees_the_world},
     {"one_buffer", one_buffer_for_both},
     {"large_count_types", types_of_large_counts},

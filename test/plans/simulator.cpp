@@ -48,9 +48,37 @@ void combine(const Operand* left, Operand* right, std::uint64_t units, bool orde
     }
 }
 
+// The ranks whose turn would change something: a random one of them is next.
+class RunnableRanks {
+public:
+    explicit RunnableRanks(std::size_t ranks) : position_(ranks, absent) {}
+
+    bool empty() const { return ranks_.empty(); }
+    void add(int rank) {
+        std::size_t& position = position_[static_cast<std::size_t>(rank)];
+        if (position != absent) return;
+        position = ranks_.size();
+        ranks_.push_back(rank);
+    }
+    int take(std::mt19937_64& random) {
+        const std::size_t chosen = random() % ranks_.size();
+        const int rank = ranks_[chosen];
+        ranks_[chosen] = ranks_.back();
+        position_[static_cast<std::size_t>(ranks_[chosen])] = chosen;
+        ranks_.pop_back();
+        position_[static_cast<std::size_t>(rank)] = absent;
+        return rank;
+    }
+
+private:
+    static constexpr std::size_t absent = ~std::size_t{0};
+    std::vector<int> ranks_;
+    std::vector<std::size_t> position_;  // of each rank in ranks_
+};
+
 class Network {
 public:
-    explicit Network(std::size_t ranks) : completions_(ranks) {}
+    explicit Network(std::size_t ranks) : runnable(ranks), completions_(ranks) {}
 
     void post(const Route& route, const Posted& message, bool is_send) {
         const auto [found, is_new] = routes_.try_emplace(route, Waiting{.are_sends = is_send, .messages = {}});
@@ -93,7 +121,7 @@ public:
             if (call.target.units != target.units) defect = "leaders disagree about the length";
             if (call.target.data != nullptr && target.units != 0)
                 std::memcpy(call.target.data, result.data(), target.units * sizeof(Operand));
-            completions_[static_cast<std::size_t>(leader)].push_back(call.target.token);
+            complete(leader, call.target.token);
         }
         collectives_.erase(order);
     }
@@ -109,8 +137,8 @@ public:
                                  receive.rank);
         else if (send.units != 0)
             std::memcpy(receive.data, send.data, send.units * sizeof(Operand));
-        completions_[static_cast<std::size_t>(send.rank)].push_back(send.token);
-        completions_[static_cast<std::size_t>(receive.rank)].push_back(receive.token);
+        complete(send.rank, send.token);
+        complete(receive.rank, receive.token);
         return true;
     }
 
@@ -125,16 +153,22 @@ public:
         }
     }
 
+    bool has_completions(int rank) const { return !completions_[static_cast<std::size_t>(rank)].empty(); }
     bool is_idle() const {
-        for (const auto& pending : completions_)
-            if (!pending.empty()) return false;
-        return matched_.empty();
+        return matched_.empty() && std::all_of(completions_.begin(), completions_.end(),
+                                               [](const auto& pending) { return pending.empty(); });
     }
 
+    RunnableRanks runnable;
     std::optional<std::string> defect;
     bool ordered = false;
 
 private:
+    void complete(int rank, Token token) {
+        completions_[static_cast<std::size_t>(rank)].push_back(token);
+        runnable.add(rank);
+    }
+
     struct Call {
         const std::byte* source;
         Posted target;
@@ -244,7 +278,7 @@ std::optional<std::string> simulate(std::vector<SimulatedRank>& ranks, bool orde
     std::vector<std::unique_ptr<SimulatedTransport>> transports;
     std::vector<Engine> engines(ranks.size());
     std::vector<std::vector<Operand>> scratch(ranks.size());
-    std::vector<std::size_t> unfinished;
+    std::size_t unfinished = 0;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
         SimulatedRank& self = ranks[rank];
         if (!stays_within_buffers(self)) return fmt::format("rank {}: a step outside of its buffer", rank);
@@ -254,19 +288,22 @@ std::optional<std::string> simulate(std::vector<SimulatedRank>& ranks, bool orde
                                  reinterpret_cast<std::byte*>(self.output.data()),
                                  reinterpret_cast<std::byte*>(scratch[rank].data()), sizeof(Operand)};
         if (engines[rank].start(self.plan, buffers, *transports[rank], operations) != 0) return "start failed";
-        if (!engines[rank].done()) unfinished.push_back(rank);
+        if (!engines[rank].done()) ++unfinished;
+        if (engines[rank].has_work()) network.runnable.add(static_cast<int>(rank));
     }
-    while (!unfinished.empty()) {
+    while (unfinished != 0) {
         for (std::size_t deliveries = random() % 4; deliveries > 0; --deliveries) network.deliver(random);
+        while (network.runnable.empty())
+            if (!network.deliver(random)) return "deadlock: all that are not done wait for ever";
         if (network.defect) return network.defect;
-        const std::size_t chosen = random() % unfinished.size();
-        Engine& engine = engines[unfinished[chosen]];
+        const int chosen = network.runnable.take(random);
+        Engine& engine = engines[static_cast<std::size_t>(chosen)];
+        if (engine.done()) continue;
         if (engine.advance() != 0) return "advance failed";
         if (engine.done())
-            unfinished.erase(unfinished.begin() + static_cast<std::ptrdiff_t>(chosen));
-        else if (network.is_idle() &&
-                 std::none_of(engines.begin(), engines.end(), [](const Engine& each) { return each.has_work(); }))
-            return fmt::format("deadlock: rank {} waits for ever", unfinished[chosen]);
+            --unfinished;
+        else if (engine.has_work() || network.has_completions(chosen))
+            network.runnable.add(chosen);
     }
     if (!network.is_idle()) return "a message is still under way at the end";
     return std::nullopt;

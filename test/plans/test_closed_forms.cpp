@@ -476,6 +476,7 @@ TEST(ClosedForms, OfNapForAnyNumberOfNodes) {
 // The example of Bienz et al. 2019, section III: 16 nodes of 16 ranks take one step over the network, 4,096 three.
 TEST(ClosedForms, OfNapOver65536Ranks) {
     EXPECT_EQ(count(Collective::allreduce, "nap", grid(16, 16), 0, 8).steps[Link::network], 1);
+    if (many_ranks < 1024) GTEST_SKIP() << "65,536 ranks are left out under a sanitizer";
 
     const auto begin = std::chrono::steady_clock::now();
     const PlanCase plan_case = call(Collective::allreduce, "nap", grid(4096, 16), 0, 8);
