@@ -3,7 +3,6 @@
 // Every decision is a function of what MPI makes equal on all ranks: the collective, the bytes of the type signature,
 // root, operation, the communicator and how many calls it has seen. Screening for arguments that only the vendor may
 // judge comes to the same result on all ranks wherever the program is right.
-#include <algorithm>
 #include <chrono>
 
 #include "intercept/datatype.hpp"
@@ -41,15 +40,16 @@ bool is_error_of_arguments(int status) {
 }
 
 // One collective call: `pass_on` gives it to the vendor, `is_valid(communicator)` says whether its arguments are ones that
-// the vendor would take, `commutes` whether its operation does, and `run` runs it here. `prepare` comes before a call that
-// would be counted, and may set the communicator up.
+// the vendor would take, `may_be_shared(communicator)` whether it can run over shared memory, `commutes` whether its
+// operation does, and `run` runs it here. `prepare` comes before a call that would be counted, and may set the communicator
+// up.
 //
 // While calls on the communicator are counted, it is the vendor who judges, and a call that it rejects for its arguments
 // does not count: one rank may make it alone and go on.
-template <Collective collective, typename Count, typename PassOn, typename Prepare, typename IsValid, typename Commutes,
-          typename Run>
+template <Collective collective, typename Count, typename PassOn, typename Prepare, typename IsValid,
+          typename MayBeShared, typename Commutes, typename Run>
 inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, Prepare&& prepare,
-                    IsValid&& is_valid, Commutes&& commutes, Run&& run) {
+                    IsValid&& is_valid, MayBeShared&& may_be_shared, Commutes&& commutes, Run&& run) {
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
     if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {
@@ -69,8 +69,10 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
         decision = &decide(communicator->own().decisions[static_cast<std::size_t>(collective)], bytes);
         if (bytes == 0)
             why = reason::no_bytes;
-        else if (decision->algorithm == nullptr)
+        else if (!decision->is_own())
             why = decision->why.c_str();
+        else if (decision->shared && !may_be_shared(*communicator))
+            why = reason::no_kernel;
         else if (!decision->keeps_order && !commutes()) [[unlikely]]
             why = reason::order;
     }
@@ -88,8 +90,10 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
             if (!communicator.is_valid_type(type)) return false;
             return buffer != nullptr || count == 0 || may_have_null_buffer(type);
         },
-        [] { return true; },
+        [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
+            if (decision.shared)
+                return run_shared_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root);
             return run_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
         });
 }
@@ -109,11 +113,12 @@ bool has_valid_buffers(const Reduction& reduction, bool has_output, bool may_be_
 // used on a communicator, on all ranks alike, the vendor is asked with no elements: a wrong pair gets its own error.
 template <typename Ask>
 int prove_operation(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type, Ask&& ask) {
-    if (!is_predefined_op(op)) return MPI_SUCCESS;
-    const std::pair pair(op, type);
-    if (std::find(own.proven.begin(), own.proven.end(), pair) != own.proven.end()) return MPI_SUCCESS;
+    OwnAlgorithms::KnownReduction* known = find_known_reduction(own, op, type);
+    if (known != nullptr && known->is_proven) [[likely]]
+        return MPI_SUCCESS;
+    if (known == nullptr && !is_predefined_op(op)) return MPI_SUCCESS;
     const int status = ask();
-    if (status == MPI_SUCCESS) own.proven.push_back(pair);
+    if (known != nullptr) known->is_proven = status == MPI_SUCCESS;
     return status;
 }
 
@@ -168,11 +173,18 @@ inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Ca
                        : MPI_SUCCESS;
         },
         [&](Communicator& communicator) { return is_valid_reduction(communicator, collective, reduction); },
+        [&](Communicator& communicator) {
+            const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
+            return known != nullptr && known->element_bytes != 0;
+        },
         [&] { return commutes(reduction.op); },
         [&](Communicator& communicator, const Decision& decision) {
             const int status =
                 prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
-            return status != MPI_SUCCESS ? status : run_reduction(communicator, decision, collective, reduction);
+            if (status != MPI_SUCCESS) return status;
+            if (!decision.shared) return run_reduction(communicator, decision, collective, reduction);
+            const std::size_t element_bytes = communicator.own().known_reductions.front().element_bytes;
+            return run_shared_reduction(communicator, collective, reduction, element_bytes);
         });
 }
 

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <new>
@@ -13,6 +16,7 @@
 #include "intercept/log.hpp"
 #include "intercept/world_ranks.hpp"
 #include "topology/draw_placement.hpp"
+#include "topology/place.hpp"
 
 namespace hcoll {
 
@@ -57,6 +61,20 @@ MPI_Comm make_communicator(MPI_Comm parent, const std::vector<int>* ranks) {
     return made;
 }
 
+// The same on all ranks; true also where it cannot be told.
+bool is_true_anywhere(bool here, MPI_Comm communicator) {
+    const int mine = here ? 1 : 0;
+    int anywhere = 1;
+    return mpi.Allreduce(&mine, &anywhere, 1, MPI_INT, MPI_MAX, communicator) != MPI_SUCCESS || anywhere != 0;
+}
+
+// What a rank does while it waits for long in shared memory: a peer may be waiting for the rest of a message that this one
+// has begun to send, and the MPI library moves it only when it is called.
+void drive_vendor(void* own) {
+    int found = 0;
+    mpi.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, static_cast<OwnAlgorithms*>(own)->duplicate, &found, MPI_STATUS_IGNORE);
+}
+
 int tag_upper_bound(MPI_Comm communicator) {
     constexpr int guaranteed = 32767;
     int* bound = nullptr;
@@ -67,7 +85,7 @@ int tag_upper_bound(MPI_Comm communicator) {
 
 bool leaves_all_to_vendor(const DecisionTable& table) {
     for (const SizeRange& range : table)
-        if (range.decision.algorithm != nullptr) return false;
+        if (range.decision.is_own()) return false;
     return true;
 }
 
@@ -208,14 +226,8 @@ void Communicator::set_up() {
     if (agreed->settings.leave_all_to_vendor()) return give_to_vendor(reason::settings);
     std::shared_ptr<const Placement> placement = find_placement(*agreed, all[beyond_world] == 0);
     if (placement == nullptr) return give_to_vendor(reason::no_context);
-    std::array<DecisionTable, intercepted_count> decisions;
-    bool all_vendor = true;
-    for (std::size_t i = 0; i < intercepted_count; ++i) {
-        decisions[i] =
-            make_decision_table(agreed->settings, process.vendor_kind(), static_cast<Collective>(i), *placement);
-        all_vendor = all_vendor && leaves_all_to_vendor(decisions[i]);
-    }
-    if (all_vendor) return give_to_vendor(reason::settings);
+    DecisionTables decisions = make_decisions(agreed->settings, *placement, placement->nodes() == 1);
+    if (std::all_of(decisions.begin(), decisions.end(), leaves_all_to_vendor)) return give_to_vendor(reason::settings);
     const char* why = all[not_watched] != 0 ? reason::not_watched : all[no_room] != 0 ? reason::limit : nullptr;
     if (why != nullptr) {
         if (rank_ == 0 && agreed->settings.reproducible)
@@ -228,6 +240,15 @@ void Communicator::set_up() {
     make_duplicate(*agreed, std::move(decisions), std::move(placement));
 }
 
+DecisionTables Communicator::make_decisions(const Settings& settings, const Placement& placement,
+                                            bool has_shared_memory) const {
+    DecisionTables decisions;
+    for (std::size_t i = 0; i < intercepted_count; ++i)
+        decisions[i] = make_decision_table(settings, Process::vendor_kind(), static_cast<Collective>(i), placement,
+                                           has_shared_memory);
+    return decisions;
+}
+
 // nullptr on all ranks alike where one of them has none.
 std::shared_ptr<const Placement> Communicator::find_placement(const AgreedSettings& agreed, bool is_within_world) {
     std::shared_ptr<const Placement> placement = Process::get().placements().find({.communicator = handle_,
@@ -235,52 +256,38 @@ std::shared_ptr<const Placement> Communicator::find_placement(const AgreedSettin
                                                                                    .size = size_,
                                                                                    .is_within_world = is_within_world,
                                                                                    .layout = agreed.settings.topology});
-    int failed = placement == nullptr ? 1 : 0;
-    int failed_anywhere = 1;
-    const int status = mpi.Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, handle_);
-    return status == MPI_SUCCESS && failed_anywhere == 0 ? placement : nullptr;
+    return is_true_anywhere(placement == nullptr, handle_) ? nullptr : placement;
 }
 
 // Not MPI_Comm_dup: that would call the application's attribute copy functions.
-void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, intercepted_count> decisions,
+void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables decisions,
                                   std::shared_ptr<const Placement> placement) {
-    bool wants_leaders = false;
-    for (DecisionTable& table : decisions)
-        for (SizeRange& range : table) wants_leaders = wants_leaders || range.decision.wants_leaders();
-
     MPI_Comm duplicate = make_communicator(handle_, nullptr);
-    int failed = duplicate == MPI_COMM_NULL ? 1 : 0;
-    int failed_anywhere = 1;
-    const int status = mpi.Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, handle_);
-    if (status != MPI_SUCCESS || failed_anywhere != 0) {
+    if (is_true_anywhere(duplicate == MPI_COMM_NULL, handle_)) {
         if (rank_ == 0)
             log_line(agreed.settings.reproducible ? LogLevel::warn : LogLevel::info,
                      fmt::format("a communicator of {} ranks stays with the vendor: {}", size_, reason::no_context));
         // If some rank has none, freeing it, which is collective, could wait for ever: it is left alone.
         return give_to_vendor(reason::no_context);
     }
+    const auto is_wanted = [&](auto&& by) {
+        return std::any_of(decisions.begin(), decisions.end(), [&](const DecisionTable& table) {
+            return std::any_of(table.begin(), table.end(), [&](const SizeRange& range) { return by(range.decision); });
+        });
+    };
+    const bool wants_leaders =
+        placement->nodes() > 1 && is_wanted([](const Decision& decision) { return decision.wants_leaders(); });
     MPI_Comm leaders = MPI_COMM_NULL;
-    if (wants_leaders && placement->nodes() > 1) {
-        std::vector<int> ranks;
-        ranks.reserve(static_cast<std::size_t>(placement->nodes()));
-        for (int node = 0; node < placement->nodes(); ++node) ranks.push_back(placement->ranks_of_node(node).front());
-        leaders = make_communicator(duplicate, &ranks);
-        const bool leads = placement->index_on_node(rank_) == 0;
-        int missing = leads && leaders == MPI_COMM_NULL ? 1 : 0;
-        int missing_anywhere = 1;
-        // Without it, those algorithms use the library's own trees, on all ranks alike. Freeing one that some leader lacks
-        // could wait for ever: it is left alone.
-        if (mpi.Allreduce(&missing, &missing_anywhere, 1, MPI_INT, MPI_MAX, duplicate) != MPI_SUCCESS ||
-            missing_anywhere != 0) {
-            leaders = MPI_COMM_NULL;
-            for (DecisionTable& table : decisions)
-                for (SizeRange& range : table) range.decision.do_without_leaders();
-        }
-    }
-    for (DecisionTable& table : decisions)
-        for (SizeRange& range : table) range.decision.note_order(*placement);
+    // Without it, those algorithms use the library's own trees, on all ranks alike.
+    if (wants_leaders && !make_leaders(duplicate, *placement, leaders))
+        for (DecisionTable& table : decisions)
+            for (SizeRange& range : table) range.decision.do_without_leaders();
     own_ = std::make_unique<OwnAlgorithms>(duplicate, tag_upper_bound(duplicate), agreed.settings, std::move(placement),
                                            leaders);
+    if (is_wanted([](const Decision& decision) { return decision.shared; }) && !make_segment(agreed.settings))
+        decisions = make_decisions(agreed.settings, *own_->placement, false);
+    for (DecisionTable& table : decisions)
+        for (SizeRange& range : table) range.decision.note_order(*own_->placement);
     own_->decisions = std::move(decisions);
     for (std::size_t i = 0; i < intercepted_count; ++i)
         vendor_only_[i] =
@@ -293,6 +300,47 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, std::array<Decis
     if (rank_ == 0 && log_enabled(LogLevel::debug))
         log_line(LogLevel::debug, fmt::format("a communicator of {} ranks is set up after {} calls: {}", size_, calls_,
                                               placement_summary(*own_->placement)));
+}
+
+// False, on all ranks alike, where one of the leaders has none.
+bool Communicator::make_leaders(MPI_Comm duplicate, const Placement& placement, MPI_Comm& leaders) const {
+    std::vector<int> ranks;
+    ranks.reserve(static_cast<std::size_t>(placement.nodes()));
+    for (int node = 0; node < placement.nodes(); ++node) ranks.push_back(placement.ranks_of_node(node).front());
+    leaders = make_communicator(duplicate, &ranks);
+    const bool leads = placement.index_on_node(rank_) == 0;
+    if (!is_true_anywhere(leads && leaders == MPI_COMM_NULL, duplicate)) return true;
+    // Freeing one that some leader lacks could wait for ever: it is left alone.
+    leaders = MPI_COMM_NULL;
+    return false;
+}
+
+// The memory that all ranks, on one node, share. False, on all ranks alike, where one of them cannot have it.
+bool Communicator::make_segment(const Settings& settings) {
+    OwnAlgorithms& own = *own_;
+    SegmentAddress address;
+    int problem = rank_ == 0 ? own.segment.create(NodeCollectives::segment_bytes(size_, settings.shared_buffer)) : 0;
+    if (rank_ == 0) address = own.segment.address();
+    static_assert(sizeof address == 4 * sizeof(std::uint64_t));
+    if (mpi.Bcast(&address, 4, MPI_UINT64_T, 0, own.duplicate) != MPI_SUCCESS) problem = EIO;
+    if (rank_ != 0 && problem == 0 && address.bytes != 0) problem = own.segment.open(address);
+    int first_problem = EIO;
+    if (mpi.Allreduce(&problem, &first_problem, 1, MPI_INT, MPI_MAX, own.duplicate) != MPI_SUCCESS) first_problem = EIO;
+    own.segment.close_descriptor();
+    if (first_problem != 0) {
+        static std::atomic<bool> has_warned{false};
+        if (rank_ == 0 && !has_warned.exchange(true))
+            log_line(LogLevel::warn,
+                     fmt::format("{} ranks of one node cannot share memory ({}); they send messages instead", size_,
+                                 std::strerror(first_problem)));
+        own.segment = SharedSegment();
+        return false;
+    }
+    const int cores = local_place().cores_of_host;
+    const bool oversubscribed = cores > 0 && std::max(size_, Process::get().placements().ranks_here()) > cores;
+    own.node = std::make_unique<NodeCollectives>(own.segment.data(), settings.shared_buffer, *own.placement, rank_,
+                                                 Waiting(oversubscribed, drive_vendor, &own));
+    return true;
 }
 
 void Communicator::free_duplicate() {

@@ -22,8 +22,10 @@
 
 #include "intercept/process.hpp"
 #include "progress/engine.hpp"
+#include "progress/node_collectives.hpp"
 #include "progress/plan_cache.hpp"
 #include "progress/point_to_point.hpp"
+#include "progress/shared_segment.hpp"
 #include "topology/placement.hpp"
 #include "tuning/selection.hpp"
 
@@ -40,6 +42,7 @@ inline constexpr const char* limit = "LIBHCOLL_COMMUNICATORS reached";
 inline constexpr const char* no_context = "the MPI library has no further communicator";
 inline constexpr const char* order =
     "the operation does not commute, and the algorithm does not keep the order of ranks";
+inline constexpr const char* no_kernel = "over shared memory only predefined operations on elements without gaps";
 inline constexpr const char* arguments = "arguments for the vendor to judge";
 inline constexpr const char* no_bytes = "no bytes";
 inline constexpr const char* non_blocking = "non-blocking";
@@ -72,6 +75,8 @@ private:
     std::size_t bytes_ = 0;
 };
 
+using DecisionTables = std::array<DecisionTable, intercepted_count>;
+
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
 struct OwnAlgorithms {
     OwnAlgorithms(MPI_Comm communicator, int tag_upper_bound, const Settings& settings,
@@ -85,13 +90,22 @@ struct OwnAlgorithms {
     MPI_Comm duplicate;
     MPI_Comm leaders;  // of the nodes' leaders, where an algorithm wants it, on those that are
     std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
-    std::array<DecisionTable, intercepted_count> decisions;
+    DecisionTables decisions;
     PlanCache plans;
     Engine engine;
     PointToPoint transport;
     ScratchMemory scratch;
-    // Predefined operations with types that the vendor takes.
-    std::vector<std::pair<MPI_Op, MPI_Datatype>> proven;
+    // Where all ranks are on one node and a decision asks for it.
+    SharedSegment segment;
+    std::unique_ptr<NodeCollectives> node;
+    // Predefined operations on predefined types that were used, the last one first.
+    struct KnownReduction {
+        MPI_Op op;
+        MPI_Datatype type;
+        std::size_t element_bytes;  // 0 where elements have gaps
+        bool is_proven;             // the vendor takes the pair
+    };
+    std::vector<KnownReduction> known_reductions;
 };
 
 class Communicator {
@@ -161,8 +175,11 @@ private:
     static Communicator* attach(MPI_Comm handle);
     void set_up();
     void give_to_vendor(const char* why);
-    void make_duplicate(const AgreedSettings& agreed, std::array<DecisionTable, intercepted_count> decisions,
+    void make_duplicate(const AgreedSettings& agreed, DecisionTables decisions,
                         std::shared_ptr<const Placement> placement);
+    DecisionTables make_decisions(const Settings& settings, const Placement& placement, bool has_shared_memory) const;
+    bool make_leaders(MPI_Comm duplicate, const Placement& placement, MPI_Comm& leaders) const;
+    bool make_segment(const Settings& settings);
     std::shared_ptr<const Placement> find_placement(const AgreedSettings& agreed, bool is_within_world);
     void free_duplicate();
     void retire();

@@ -1,5 +1,7 @@
 #include "intercept/own_run.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 
@@ -64,6 +66,33 @@ int guarded(const Communicator& communicator, Run&& run) {
     return status;
 }
 
+// The operation of the vendor on elements that lie side by side.
+class CombineByVendor : public Combine {
+public:
+    CombineByVendor(std::size_t bytes, MPI_Op op, MPI_Datatype type) : Combine(bytes), op_(op), type_(type) {}
+    void operator()(const std::byte* left, const std::byte* right, std::byte* result,
+                    std::size_t elements) const override {
+        // The vendor's result takes the place of the right operand.
+        std::array<std::byte, 1024> piece;
+        const std::size_t step = piece.size() / element_bytes;
+        for (std::size_t first = 0; first < elements; first += step) {
+            const std::size_t count = std::min(step, elements - first);
+            const std::size_t offset = first * element_bytes;
+            std::memcpy(piece.data(), right + offset, count * element_bytes);
+            if (const int status = mpi.Reduce_local(left + offset, piece.data(), static_cast<int>(count), type_, op_);
+                status != MPI_SUCCESS)
+                status_ = status;
+            std::memcpy(result + offset, piece.data(), count * element_bytes);
+        }
+    }
+    int status() const { return status_; }
+
+private:
+    MPI_Op op_;
+    MPI_Datatype type_;
+    mutable int status_ = MPI_SUCCESS;
+};
+
 // Where unit 0 of scratch is: memory for `units` elements, wherever in them the type's data lie.
 std::byte* scratch_for(OwnAlgorithms& own, std::uint64_t units, const Extent& extent) {
     if (units == 0) return nullptr;
@@ -72,6 +101,55 @@ std::byte* scratch_for(OwnAlgorithms& own, std::uint64_t units, const Extent& ex
 }
 
 }  // namespace
+
+OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type) {
+    auto& known = own.known_reductions;
+    const auto is_it = [&](const OwnAlgorithms::KnownReduction& each) { return each.op == op && each.type == type; };
+    if (!known.empty() && is_it(known.front())) return &known.front();
+    if (const auto found = std::find_if(known.begin(), known.end(), is_it); found != known.end()) {
+        std::swap(*found, known.front());
+        return &known.front();
+    }
+    if (!is_predefined_op(op) || !is_predefined_type(type)) return nullptr;
+    known.push_back({op, type, is_contiguous(type) ? static_cast<std::size_t>(type_size(type)) : 0, false});
+    std::swap(known.back(), known.front());
+    return &known.front();
+}
+
+int run_shared_bcast(Communicator& communicator, void* buffer, std::uint64_t count, MPI_Datatype type, int root) {
+    return guarded(communicator, [&] {
+        OwnAlgorithms& own = communicator.own();
+        const std::uint64_t bytes = count * type_size(type);
+        if (is_contiguous(type)) {
+            own.node->bcast(root, static_cast<std::byte*>(buffer), bytes);
+            return MPI_SUCCESS;
+        }
+        std::byte* message = own.scratch.get(bytes);
+        const bool is_root = communicator.rank() == root;
+        int status = is_root ? pack(buffer, count, type, message, own.duplicate) : MPI_SUCCESS;
+        // The others are in the collective, whatever has happened here.
+        own.node->bcast(root, message, bytes);
+        if (!is_root) status = unpack(message, buffer, count, type, own.duplicate);
+        own.scratch.trim();
+        return status;
+    });
+}
+
+int run_shared_reduction(Communicator& communicator, Collective collective, const Reduction& reduction,
+                         std::size_t element_bytes) {
+    return guarded(communicator, [&] {
+        NodeCollectives& node = *communicator.own().node;
+        auto* output = static_cast<std::byte*>(reduction.receive_buffer);
+        const auto* input =
+            reduction.send_buffer == MPI_IN_PLACE ? output : static_cast<const std::byte*>(reduction.send_buffer);
+        const CombineByVendor combine(element_bytes, reduction.op, reduction.type);
+        if (collective == Collective::allreduce)
+            node.allreduce(input, output, reduction.count, combine);
+        else
+            node.reduce(reduction.root, input, output, reduction.count, combine);
+        return combine.status();
+    });
+}
 
 int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
               MPI_Datatype type, int root) {

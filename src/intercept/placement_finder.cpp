@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "intercept/errors_return.hpp"
 #include "intercept/log.hpp"
 #include "intercept/world_ranks.hpp"
@@ -18,6 +20,7 @@ void warn_of_layout(const std::string& problem) {
 }  // namespace
 
 void PlacementFinder::start_world(int rank, int size, const VirtualLayout& layout) {
+    ranks_here_ = size;  // in a virtual layout all of them may be
     if (!layout.is_automatic()) {
         const auto problem = layout.seats(size, world_);
         if (!problem) return;
@@ -29,6 +32,9 @@ void PlacementFinder::start_world(int rank, int size, const VirtualLayout& layou
     }
     const ErrorsReturn errors_return(MPI_COMM_WORLD);
     world_ = gather(MPI_COMM_WORLD, rank, size);
+    const int here = world_[static_cast<std::size_t>(rank)].node;
+    ranks_here_ = static_cast<int>(
+        std::count_if(world_.begin(), world_.end(), [here](const Seat& seat) { return seat.node == here; }));
 }
 
 // Where every rank really is.

@@ -14,8 +14,14 @@ Decision vendor_decision(std::string why) {
 }
 
 Decision decision_of(const AlgorithmChoice& choice, std::string why) {
+    if (choice.kind == AlgorithmChoice::Kind::shared)
+        return {
+            .algorithm = nullptr, .shared = true, .parameters = {}, .what = choice_text(choice), .why = std::move(why)};
     if (choice.kind != AlgorithmChoice::Kind::own) return vendor_decision(std::move(why));
-    return {choice.algorithm, choice.parameters, choice_text(choice), std::move(why)};
+    return {.algorithm = choice.algorithm,
+            .parameters = choice.parameters,
+            .what = choice_text(choice),
+            .why = std::move(why)};
 }
 
 Decision decision_of_rule(Collective collective, std::string_view text, std::string why) {
@@ -24,13 +30,21 @@ Decision decision_of_rule(Collective collective, std::string_view text, std::str
     return decision_of(problem ? AlgorithmChoice{} : choice, std::move(why));
 }
 
-DecisionTable measured_table(VendorKind vendor, Collective collective, int ranks) {
+// Adds a row, unless earlier ones cover all that it does.
+void add_row(DecisionTable& table, std::uint64_t largest_bytes, Decision decision) {
+    if (table.empty() || largest_bytes > table.back().largest_bytes)
+        table.push_back({largest_bytes, std::move(decision)});
+}
+
+DecisionTable measured_table(VendorKind vendor, Collective collective, int ranks, bool has_shared_memory) {
     DecisionTable table;
-    for (const MeasuredRule& rule : measured_rules())
-        if (rule.vendor == vendor && rule.collective == collective && ranks >= rule.fewest_ranks &&
-            ranks <= rule.most_ranks)
-            table.push_back(
-                {rule.largest_bytes, decision_of_rule(collective, rule.choice, "built-in rule (measured)")});
+    for (const MeasuredRule& rule : measured_rules()) {
+        if (rule.vendor != vendor || rule.collective != collective || ranks < rule.fewest_ranks ||
+            ranks > rule.most_ranks)
+            continue;
+        Decision decision = decision_of_rule(collective, rule.choice, "built-in rule (measured)");
+        if (has_shared_memory || !decision.shared) add_row(table, rule.largest_bytes, std::move(decision));
+    }
     return table;
 }
 
@@ -41,8 +55,7 @@ DecisionTable modelled_table(Collective collective, const Placement& placement) 
     for (const ModelledRule& rule : modelled_rules()) {
         if (rule.collective != collective || nodes > rule.most_nodes || ranks_per_node > rule.most_ranks_per_node)
             continue;
-        if (!table.empty() && rule.largest_bytes <= table.back().largest_bytes) continue;
-        table.push_back({rule.largest_bytes, decision_of_rule(collective, rule.choice, "built-in rule (model)")});
+        add_row(table, rule.largest_bytes, decision_of_rule(collective, rule.choice, "built-in rule (model)"));
     }
     return table;
 }
@@ -68,15 +81,17 @@ void Decision::do_without_leaders() {
 }
 
 DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective,
-                                  const Placement& placement) {
+                                  const Placement& placement, bool has_shared_memory) {
     if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};
     const AlgorithmChoice& choice = settings.choice(collective);
-    if (choice.kind != AlgorithmChoice::Kind::automatic) {
+    const bool cannot = choice.kind == AlgorithmChoice::Kind::shared && !has_shared_memory;
+    if (choice.kind != AlgorithmChoice::Kind::automatic && !cannot) {
         const std::string setting = fmt::format("LIBHCOLL_{}", to_upper(name_of(collective)));
         return {{.decision = decision_of(choice, fmt::format("setting {}", setting))}};
     }
-    DecisionTable table = placement.nodes() == 1 ? measured_table(vendor, collective, placement.ranks())
-                                                 : modelled_table(collective, placement);
+    DecisionTable table = placement.nodes() == 1
+                              ? measured_table(vendor, collective, placement.ranks(), has_shared_memory)
+                              : modelled_table(collective, placement);
     if (table.empty() || table.back().largest_bytes != std::numeric_limits<std::uint64_t>::max())
         table.push_back({.decision = vendor_decision("built-in rule (measured)")});
     return table;

@@ -13,7 +13,8 @@ namespace hcoll {
 enum class VendorKind : std::uint8_t { mpich, openmpi };
 
 struct Decision {
-    const Algorithm* algorithm = nullptr;  // nullptr: the vendor's own
+    const Algorithm* algorithm = nullptr;  // nullptr: the vendor's own, or shared memory
+    bool shared = false;                   // over shared memory; what that cannot run is the vendor's
     AlgorithmParameters parameters;
     std::string what;         // for reports: algorithm with its parameters, or "vendor"
     std::string why;          // the setting or the rule
@@ -22,6 +23,7 @@ struct Decision {
     void note_order(const Placement& placement) {
         keeps_order = algorithm == nullptr || hcoll::keeps_order(*algorithm, parameters, placement);
     }
+    bool is_own() const { return algorithm != nullptr || shared; }
     // The MPI library's collectives among the leaders of nodes, which need a communicator of them.
     bool wants_leaders() const { return algorithm != nullptr && needs_leaders(*algorithm, parameters); }
     void do_without_leaders();
@@ -34,9 +36,10 @@ struct SizeRange {
 };
 using DecisionTable = std::vector<SizeRange>;
 
-// The decisions of one collective for a communicator whose ranks sit as `placement` says.
+// The decisions of one collective for a communicator whose ranks sit as `placement` says, and have or have not a segment
+// of shared memory. Without one, what would run over it is left to the other rules.
 DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective,
-                                  const Placement& placement);
+                                  const Placement& placement, bool has_shared_memory);
 
 inline const Decision& decide(const DecisionTable& table, std::uint64_t bytes) {
     auto range = table.begin();

@@ -15,6 +15,15 @@ using Problem = std::optional<std::string>;
 
 constexpr std::string_view prefix = "LIBHCOLL_";
 
+// What a choice may be besides an algorithm.
+struct ChoiceWord {
+    std::string_view word;
+    AlgorithmChoice::Kind kind;
+};
+constexpr ChoiceWord choice_words[] = {{"auto", AlgorithmChoice::Kind::automatic},
+                                       {"vendor", AlgorithmChoice::Kind::vendor},
+                                       {"shared", AlgorithmChoice::Kind::shared}};
+
 std::string meant(std::string_view word, std::span<const std::string_view> candidates) {
     const std::string_view guess = nearest(word, candidates);
     return guess.empty() ? std::string() : fmt::format("; did you mean {}?", guess);
@@ -58,7 +67,7 @@ template <Collective collective>
 Setting choice_setting(std::string_view name, std::string_view help) {
     return {name,
             "algorithm[:key=value,...]",
-            "auto, vendor, or an algorithm of the collective",
+            "auto, vendor, shared, or an algorithm of the collective",
             help,
             true,
             [](Settings& settings, std::string_view text) {
@@ -119,6 +128,15 @@ const std::vector<Setting>& registry() {
              return parse_number(text, 0, 1ULL << 30, settings.plan_cache);
          },
          [](const Settings& settings) { return size_text(settings.plan_cache); }},
+        {"LIBHCOLL_SHARED_BUFFER", "size", "16k to 64M",
+         "shared memory that a rank has for long messages of one communicator whose ranks are on one node; half as "
+         "much "
+         "comes on top for results",
+         true,
+         [](Settings& settings, std::string_view text) {
+             return parse_number(text, 16 << 10, 64 << 20, settings.shared_buffer);
+         },
+         [](const Settings& settings) { return size_text(settings.shared_buffer); }},
         {"LIBHCOLL_TOPOLOGY", "layout",
          "auto; NxSxC or NxC (nodes x sockets x cores), with :cyclic or :reverse behind it; node.socket.core,... with "
          "a "
@@ -170,16 +188,16 @@ std::string parameter_text(const Parameter& parameter, const AlgorithmParameters
 std::optional<std::string> parse_choice(Collective collective, std::string_view text, AlgorithmChoice& choice) {
     const std::size_t colon = text.find(':');
     const std::string name = to_lower(text.substr(0, colon));
-    if (name == "auto" || name == "vendor") {
+    for (const auto& [word, kind] : choice_words) {
+        if (name != word) continue;
         if (colon != std::string_view::npos) return fmt::format("'{}' has no parameters", name);
-        choice = {.kind = name == "auto" ? AlgorithmChoice::Kind::automatic : AlgorithmChoice::Kind::vendor,
-                  .algorithm = nullptr,
-                  .parameters = {}};
+        choice = {.kind = kind, .algorithm = nullptr, .parameters = {}};
         return std::nullopt;
     }
     const Algorithm* algorithm = find_algorithm(collective, name);
     if (algorithm == nullptr) {
-        std::vector<std::string_view> names = {"auto", "vendor"};
+        std::vector<std::string_view> names;
+        for (const auto& [word, kind] : choice_words) names.push_back(word);
         for (const Algorithm& candidate : algorithms())
             if (candidate.collective == collective) names.push_back(candidate.name);
         return fmt::format("'{}' is no algorithm for {}; valid are {}{}", text.substr(0, colon), name_of(collective),
@@ -193,8 +211,8 @@ std::optional<std::string> parse_choice(Collective collective, std::string_view 
 }
 
 std::string choice_text(const AlgorithmChoice& choice) {
-    if (choice.kind == AlgorithmChoice::Kind::automatic) return "auto";
-    if (choice.kind == AlgorithmChoice::Kind::vendor) return "vendor";
+    for (const auto& [word, kind] : choice_words)
+        if (choice.kind == kind) return std::string(word);
     std::string text(choice.algorithm->name);
     char separator = ':';
     for (const Parameter* parameter : choice.algorithm->parameters) {
@@ -233,6 +251,14 @@ Settings parse_settings(const Environment& environment, std::vector<std::string>
         if (const Problem problem = setting.parse(settings, value))
             warnings.push_back(fmt::format("{}: {}; {} stays in force", name, *problem, setting.text(settings)));
     }
+    for (std::size_t i = 0; i < intercepted_count; ++i)
+        if (const auto collective = static_cast<Collective>(i);
+            settings.reproducible && is_reduction(collective) &&
+            settings.choices[i].kind == AlgorithmChoice::Kind::shared)
+            warnings.push_back(
+                fmt::format("LIBHCOLL_{}: shared memory gives other bits on other numbers of nodes; "
+                            "LIBHCOLL_REPRODUCIBLE=1 runs reproducible instead",
+                            to_upper(name_of(collective))));
     for (const AlgorithmChoice& choice : settings.choices)
         if (settings.reproducible && choice.kind == AlgorithmChoice::Kind::own && choice.algorithm->bits_need_placement)
             warnings.push_back(

@@ -18,9 +18,10 @@
 
 namespace hcoll {
 
-// What a collective is to run: what the rules say, the vendor's own, or one of ours.
+// What a collective is to run: what the rules say, the vendor's own, shared memory (progress/node_collectives.hpp; what it
+// cannot run is the rules' or the vendor's), or one of our plans.
 struct AlgorithmChoice {
-    enum class Kind : std::uint8_t { automatic, vendor, own } kind = Kind::automatic;
+    enum class Kind : std::uint8_t { automatic, vendor, shared, own } kind = Kind::automatic;
     const Algorithm* algorithm = nullptr;  // own only
     AlgorithmParameters parameters;
 };
@@ -46,6 +47,7 @@ struct Settings {
     std::uint64_t setup_calls = 5;
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;
+    std::uint64_t shared_buffer = 256 << 10;
     VirtualLayout topology;
 
     bool leave_all_to_vendor() const {

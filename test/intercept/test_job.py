@@ -86,6 +86,29 @@ class Settings(unittest.TestCase):
                             lines_of_library(job(2, SWEEP, LIBHCOLL_LOG="debug", **OWN))))
 
 
+SHARED = {"LIBHCOLL_BCAST": "shared", "LIBHCOLL_REDUCE": "shared", "LIBHCOLL_ALLREDUCE": "shared"}
+
+
+class SharedMemory(unittest.TestCase):
+    def test_where_one_rank_cannot_have_it_all_send_messages(self):
+        shim = os.path.join(BUILD, "test", "lib", "libno_shared_memory.so")
+        for rank, refused in ((0, "create"), (1, "open"), (2, "open")):
+            result = job(3, on_rank(rank, f"HCOLL_TEST_REFUSE={refused}", SWEEP), preload=f"{LIBRARY}:{shim}",
+                         LIBHCOLL_REPORT="1", **SHARED)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            warnings = [line for line in lines_of_library(result) if "cannot share memory" in line]
+            self.assertTrue(warnings, result.stderr)
+            self.assertRegex(warnings[0], "not permitted|denied")
+
+    def test_a_killed_rank_ends_the_job_and_leaves_nothing_behind(self):
+        before = set(os.listdir("/dev/shm"))
+        killed = job(3, ["/bin/sh", "-c", f'if [ "${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}" = 1 ]; then exec timeout -s KILL 2 "$@"; '
+                         f'fi; exec "$@"', "sh", ORACLE, "--seconds", "60"], **SHARED)
+        self.assertNotEqual(killed.returncode, 0)
+        left = [name for name in set(os.listdir("/dev/shm")) - before if "hcoll" in name]
+        self.assertEqual(left, [])
+
+
 class Reports(unittest.TestCase):
     def test_rank_0_prints_what_ran_and_why(self):
         result = job(2, SWEEP, LIBHCOLL_REPORT="1", **OWN)

@@ -196,6 +196,22 @@ void reduce_in_place_at_another_root() {
     }
 }
 
+// A long message is begun before a collective, and its receiver is not in the collective before it has all of it: who waits
+// in the collective must drive the message.
+void collective_while_a_message_is_under_way() {
+    const int rank = rank_in(MPI_COMM_WORLD);
+    constexpr int count = 4'000'000;
+    std::vector<int> values(count, rank == 0 ? 5 : 0);
+    for (int round = 0; round < 5; ++round) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (rank == 0) check(MPI_Isend(values.data(), count, MPI_INT, 1, round, MPI_COMM_WORLD, &request));
+        if (rank == 1) check(MPI_Recv(values.data(), count, MPI_INT, 0, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        use_in_step(MPI_COMM_WORLD, 2);
+        check(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        require(values.back() == (rank <= 1 ? 5 : 0), "the message is wrong");
+    }
+}
+
 struct Case {
     const char* name;
     void (*run)();
@@ -211,6 +227,7 @@ constexpr Case cases[] = {
     {"uncommitted", uncommitted_type},
     {"fork", forked_child_exits},
     {"in_place_root", reduce_in_place_at_another_root},
+    {"message_under_way", collective_while_a_message_is_under_way},
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ TEST(Rules, ThatWereModelledCoverEverySizeAtEveryPlaceByWhatTheModelChoosesFrom)
             const Layout layout = block_layout(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node));
             for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
                 const DecisionTable table =
-                    make_decision_table(Settings{}, VendorKind::mpich, collective, *layout.placement);
+                    make_decision_table(Settings{}, VendorKind::mpich, collective, *layout.placement, false);
                 EXPECT_EQ(table.back().largest_bytes, ~std::uint64_t{0});
                 for (std::size_t i = 0; i < table.size(); ++i) {
                     EXPECT_NE(table[i].decision.algorithm, nullptr);
@@ -59,7 +59,8 @@ TEST(Rules, ThatWereModelledAreNowhereFarFromTheBestOfTheModel) {
                                                      ranks_per_node > 1 ? 2 : 1);
             const Placement& placement = *layout.placement;
             for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
-                const DecisionTable table = make_decision_table(Settings{}, VendorKind::mpich, collective, placement);
+                const DecisionTable table =
+                    make_decision_table(Settings{}, VendorKind::mpich, collective, placement, false);
                 for (std::uint64_t bytes = 8; bytes <= (2U << 20); bytes *= 8) {
                     const auto choices = modelled_choices(collective, placement, bytes, default_machine());
                     double chosen = 0;

@@ -62,7 +62,7 @@ TEST(SettingsText, EveryMistakeGivesOneWarningThatSaysWhatIsValid) {
     for (const Mistake& mistake :
          {Mistake{"LIBHCOLL_BCASTT", "chain", "did you mean LIBHCOLL_BCAST?"},
           Mistake{"LIBHCOLL_BCAST", "chian", "did you mean chain?"},
-          Mistake{"LIBHCOLL_BCAST", "recursive_doubling", "valid are auto, vendor, flat, chain, ring,"},
+          Mistake{"LIBHCOLL_BCAST", "recursive_doubling", "valid are auto, vendor, shared, flat, chain, ring,"},
           Mistake{"LIBHCOLL_BCAST", "chain:segmnt=4k", "did you mean segment?"},
           Mistake{"LIBHCOLL_BCAST", "chain:segment", "write segment=128k"},
           Mistake{"LIBHCOLL_BCAST", "chain:sends=0", "a number from 1 to 64"},
@@ -98,14 +98,15 @@ TEST(Selection, ASettingHoldsForAllSizesAndWhatNoRuleCoversIsTheVendors) {
     for (const VendorKind vendor : {VendorKind::mpich, VendorKind::openmpi})
         for (const int ranks : {2, 3, 1000}) {
             const DecisionTable chain =
-                make_decision_table(settings, vendor, Collective::bcast, Placement::one_node(ranks));
+                make_decision_table(settings, vendor, Collective::bcast, Placement::one_node(ranks), false);
             for (const std::uint64_t bytes : {1ULL, 1ULL << 20, 1ULL << 40})
                 EXPECT_EQ(decide(chain, bytes).algorithm->name, "chain");
-            EXPECT_EQ(decide(make_decision_table(settings, vendor, Collective::reduce, Placement::one_node(ranks)), 8)
-                          .algorithm,
-                      nullptr);
+            EXPECT_EQ(
+                decide(make_decision_table(settings, vendor, Collective::reduce, Placement::one_node(ranks), false), 8)
+                    .algorithm,
+                nullptr);
             const DecisionTable rules =
-                make_decision_table(settings, vendor, Collective::allreduce, Placement::one_node(ranks));
+                make_decision_table(settings, vendor, Collective::allreduce, Placement::one_node(ranks), false);
             EXPECT_EQ(rules.back().largest_bytes, ~0ULL);
             EXPECT_NE(decide(rules, 1ULL << 50).why, "");
         }
@@ -114,13 +115,14 @@ TEST(Selection, ASettingHoldsForAllSizesAndWhatNoRuleCoversIsTheVendors) {
 TEST(Selection, RulesHoldForTheirRanksAndSizesOnly) {
     const Settings settings;
     const DecisionTable two =
-        make_decision_table(settings, VendorKind::mpich, Collective::allreduce, Placement::one_node(2));
+        make_decision_table(settings, VendorKind::mpich, Collective::allreduce, Placement::one_node(2), false);
     EXPECT_EQ(decide(two, 8).algorithm, nullptr);
     EXPECT_EQ(decide(two, 9).algorithm->name, "recursive_doubling");
     EXPECT_EQ(decide(two, 131072).algorithm->name, "recursive_doubling");
     EXPECT_EQ(decide(two, 131073).algorithm, nullptr);
     EXPECT_EQ(
-        decide(make_decision_table(settings, VendorKind::mpich, Collective::allreduce, Placement::one_node(3)), 1024)
+        decide(make_decision_table(settings, VendorKind::mpich, Collective::allreduce, Placement::one_node(3), false),
+               1024)
             .algorithm,
         nullptr);
 }

@@ -1,0 +1,376 @@
+#include "progress/node_collectives.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <new>
+
+namespace hcoll {
+
+namespace {
+
+constexpr std::size_t line = 64;
+constexpr std::size_t page = 4096;
+
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+std::size_t block_bytes_of(std::size_t buffer_bytes) {
+    return std::max(buffer_bytes / NodeCollectives::depth / page, std::size_t{1}) * page;
+}
+// Of two ranks or more, none combines more of a block than half of it and a line.
+std::size_t slice_bytes_of(std::size_t buffer_bytes) { return block_bytes_of(buffer_bytes) / 2 + page; }
+
+// The elements of a block that a rank combines, a whole number of cache lines where elements fit in them.
+struct Slices {
+    std::size_t elements;
+    std::size_t element_bytes;
+    int ranks;
+
+    std::size_t begin(int rank) const {
+        const std::size_t grain = line % element_bytes == 0 ? line / element_bytes : 1;
+        const std::size_t grains = (elements + grain - 1) / grain;
+        const std::size_t first = grains * static_cast<std::size_t>(rank) / static_cast<std::size_t>(ranks) * grain;
+        return std::min(first, elements) * element_bytes;
+    }
+    std::size_t end(int rank) const { return begin(rank + 1); }
+};
+
+}  // namespace
+
+struct NodeCollectives::Area {
+    struct alignas(line) Slot {
+        Flag flag;
+        std::byte data[slot_bytes];
+    };
+    struct Part {
+        alignas(line) Flag flag;
+        alignas(line) std::byte data[part_bytes];
+    };
+    alignas(line) Flag done;      // with so many short messages
+    alignas(line) Flag ready;     // so many blocks are copied in
+    alignas(line) Flag reduced;   // of so many blocks its slice is combined
+    alignas(line) Flag consumed;  // with so many blocks
+    Slot slot[slots];
+    Part part[parts];
+
+    Flag& flag_of(std::uint64_t operation, std::size_t bytes) {
+        return bytes <= slot_bytes ? slot[operation % slots].flag : part[operation % parts].flag;
+    }
+    std::byte* data_of(std::uint64_t operation, std::size_t bytes) {
+        return bytes <= slot_bytes ? slot[operation % slots].data : part[operation % parts].data;
+    }
+    static Flag& done_of(Area& area) { return area.done; }
+    static Flag& ready_of(Area& area) { return area.ready; }
+    static Flag& consumed_of(Area& area) { return area.consumed; }
+
+    static std::size_t bytes(std::size_t buffer_bytes) {
+        return rounded_up(sizeof(Area), page) + depth * (block_bytes_of(buffer_bytes) + slice_bytes_of(buffer_bytes));
+    }
+};
+
+std::size_t NodeCollectives::segment_bytes(int ranks, std::size_t buffer_bytes) {
+    return page + static_cast<std::size_t>(ranks) * Area::bytes(buffer_bytes);
+}
+
+NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank,
+                                 Waiting waiting)
+    : base_(base + page),
+      buffer_bytes_(buffer_bytes),
+      rank_(rank),
+      ranks_(placement.ranks()),
+      waiting_(waiting),
+      group_of_rank_(static_cast<std::size_t>(placement.ranks())),
+      accumulator_(new (std::align_val_t{line}) std::byte[part_bytes]) {
+    assert(placement.nodes() == 1 && ranks_ > 1 && "a segment is of one node");
+    static_assert(sizeof(Area::Slot) == line);
+    const bool by_socket = ranks_ > flat_ranks && placement.is_in_rank_order() && placement.sockets_of_node(0) > 1;
+    const int group_ranks = ranks_ <= flat_ranks ? ranks_ : flat_ranks;
+    int group = -1;
+    for (int each = 0; each < ranks_; ++each) {
+        const int leader = leaders_.empty() ? 0 : leaders_.back();
+        const bool begins = leaders_.empty() || each - leader == group_ranks ||
+                            (by_socket && placement.socket_of(each) != placement.socket_of(leader));
+        if (begins) {
+            leaders_.push_back(each);
+            ++group;
+        }
+        group_of_rank_[static_cast<std::size_t>(each)] = group;
+    }
+    for (int each = 0; each < ranks_; ++each)
+        if (group_of_rank_[static_cast<std::size_t>(each)] == group_of_rank_[static_cast<std::size_t>(rank)])
+            group_.push_back(each);
+}
+
+void NodeCollectives::Free::operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{line}); }
+
+NodeCollectives::Area& NodeCollectives::area(int rank) const {
+    return *reinterpret_cast<Area*>(base_ + static_cast<std::size_t>(rank) * Area::bytes(buffer_bytes_));
+}
+
+std::byte* NodeCollectives::block(int rank, std::uint64_t number) const {
+    return reinterpret_cast<std::byte*>(&area(rank)) + rounded_up(sizeof(Area), page) +
+           number % depth * block_bytes_of(buffer_bytes_);
+}
+
+std::byte* NodeCollectives::result_slice(int rank, std::uint64_t number) const {
+    return block(rank, 0) + depth * block_bytes_of(buffer_bytes_) + number % depth * slice_bytes_of(buffer_bytes_);
+}
+
+template <Flag& (*flag_of)(NodeCollectives::Area&)>
+void NodeCollectives::wait_for_all(std::uint64_t value, std::uint64_t& known) {
+    if (known >= value) return;
+    std::uint64_t lowest = ~std::uint64_t{0};
+    for (int each = 0; each < ranks_; ++each) {
+        Flag& flag = flag_of(area(each));
+        waiting_.until(flag, value);
+        lowest = std::min(lowest, flag.value.load(std::memory_order_acquire));
+    }
+    known = lowest;
+}
+
+// ---- short messages ----
+
+std::byte* NodeCollectives::claim(std::uint64_t operation, std::size_t bytes) {
+    const std::uint64_t places = bytes <= slot_bytes ? slots : parts;
+    if (operation >= places) wait_for_all<Area::done_of>(operation - places + 1, known_done_);
+    return area(rank_).data_of(operation, bytes);
+}
+
+void NodeCollectives::publish(std::uint64_t operation, std::size_t bytes) {
+    raise(area(rank_).flag_of(operation, bytes), operation + 1);
+}
+
+void NodeCollectives::publish_copy(std::uint64_t operation, const std::byte* data, std::size_t bytes) {
+    std::memcpy(claim(operation, bytes), data, bytes);
+    publish(operation, bytes);
+}
+
+const std::byte* NodeCollectives::read(int rank, std::uint64_t operation, std::size_t bytes) {
+    waiting_.until(area(rank).flag_of(operation, bytes), operation + 1);
+    return area(rank).data_of(operation, bytes);
+}
+
+void NodeCollectives::finish(std::uint64_t operation) { raise(area(rank_).done, operation + 1); }
+
+void NodeCollectives::bcast_short(int root, std::byte* data, std::size_t bytes) {
+    const std::uint64_t operation = operation_++;
+    const int leader = group_.front();
+    if (rank_ == root) {
+        publish_copy(operation, data, bytes);
+    } else if (is_in_group(root) || rank_ == leader) {
+        std::memcpy(data, read(root, operation, bytes), bytes);
+        if (!is_in_group(root) && group_.size() > 1) publish_copy(operation, data, bytes);
+    } else {
+        std::memcpy(data, read(leader, operation, bytes), bytes);
+    }
+    finish(operation);
+}
+
+// Combines the messages of `ranks`, in their order; in the place of `own_rank`'s, what is at `own`.
+void NodeCollectives::combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own,
+                                    std::uint64_t operation, std::byte* result, std::size_t bytes,
+                                    const Combine& combine) {
+    const std::size_t elements = bytes / combine.element_bytes;
+    const std::byte* left = nullptr;
+    for (const int each : ranks) {
+        const std::byte* operand = each == own_rank ? own : read(each, operation, bytes);
+        if (left == nullptr) {
+            left = operand;
+            continue;
+        }
+        // Result may be own, which may be needed until the end.
+        std::byte* target = each == ranks.back() ? result : accumulator_.get();
+        combine(left, operand, target, elements);
+        left = target;
+    }
+    if (ranks.size() == 1 && left != result) std::memcpy(result, left, bytes);
+}
+
+void NodeCollectives::reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes,
+                                   const Combine& combine) {
+    const std::uint64_t operation = operation_++;
+    const bool is_flat = leaders_.size() == 1;
+    const int combines = is_in_group(root) ? root : group_.front();
+    if (rank_ != combines) {
+        publish_copy(operation, input, bytes);
+    } else if (is_flat) {
+        combine_short(group_, rank_, input, operation, output, bytes, combine);
+    } else if (rank_ != root) {
+        combine_short(group_, rank_, input, operation, claim(operation, bytes), bytes, combine);
+        publish(operation, bytes);
+    } else {
+        // The root takes the place of its group's leader.
+        std::byte* partial = claim(operation, bytes);
+        combine_short(group_, rank_, input, operation, partial, bytes, combine);
+        combine_short(leaders_, group_.front(), partial, operation, output, bytes, combine);
+    }
+    finish(operation);
+}
+
+void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes,
+                                      const Combine& combine) {
+    const std::uint64_t operation = operation_++;
+    if (leaders_.size() == 1) {
+        std::byte* own = claim(operation, bytes);
+        std::memcpy(own, input, bytes);
+        publish(operation, bytes);
+        combine_short(group_, rank_, own, operation, output, bytes, combine);
+        finish(operation);
+        return;
+    }
+    const std::uint64_t answer = operation_++;
+    const int leader = group_.front();
+    if (rank_ == leader) {
+        std::byte* partial = claim(operation, bytes);
+        combine_short(group_, rank_, input, operation, partial, bytes, combine);
+        publish(operation, bytes);
+        combine_short(leaders_, rank_, partial, operation, output, bytes, combine);
+        if (group_.size() > 1) publish_copy(answer, output, bytes);
+    } else {
+        publish_copy(operation, input, bytes);
+        std::memcpy(output, read(leader, answer, bytes), bytes);
+    }
+    finish(answer);
+}
+
+// ---- long messages ----
+
+void NodeCollectives::wait_for_room(std::uint64_t number) {
+    if (number >= depth) wait_for_all<Area::consumed_of>(number - depth + 1, known_consumed_);
+}
+
+void NodeCollectives::bcast_blocks(int root, std::byte* data, std::size_t bytes) {
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
+    for (std::size_t offset = 0; offset < bytes; offset += block_bytes) {
+        const std::uint64_t number = block_number_++;
+        const std::size_t length = std::min(block_bytes, bytes - offset);
+        if (rank_ == root) {
+            wait_for_room(number);
+            std::memcpy(block(root, number), data + offset, length);
+            raise(area(root).ready, number + 1);
+        } else {
+            waiting_.until(area(root).ready, number + 1);
+            std::memcpy(data + offset, block(root, number), length);
+        }
+        raise(area(rank_).consumed, number + 1);
+    }
+}
+
+// Pieces that leave room in the first-level cache, so that what is combined from several operands stays there.
+void NodeCollectives::combine_operands(const std::vector<const std::byte*>& operands, std::byte* result,
+                                       std::size_t bytes, const Combine& combine) const {
+    const std::size_t piece = part_bytes / combine.element_bytes * combine.element_bytes;
+    for (std::size_t offset = 0; offset < bytes; offset += piece) {
+        const std::size_t length = std::min(piece, bytes - offset);
+        const std::byte* left = operands.front() + offset;
+        for (std::size_t i = 1; i < operands.size(); ++i) {
+            std::byte* target = i + 1 == operands.size() ? result + offset : accumulator_.get();
+            combine(left, operands[i] + offset, target, length / combine.element_bytes);
+            left = target;
+        }
+    }
+}
+
+void NodeCollectives::reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes,
+                                     const Combine& combine) {
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_) / combine.element_bytes * combine.element_bytes;
+    std::vector<const std::byte*> operands(static_cast<std::size_t>(ranks_));
+    for (std::size_t offset = 0; offset < bytes; offset += block_bytes) {
+        const std::uint64_t number = block_number_++;
+        const std::size_t length = std::min(block_bytes, bytes - offset);
+        if (rank_ == root) {
+            for (int each = 0; each < ranks_; ++each) {
+                if (each != root) waiting_.until(area(each).ready, number + 1);
+                operands[static_cast<std::size_t>(each)] = each == root ? input + offset : block(each, number);
+            }
+            combine_operands(operands, output + offset, length, combine);
+        } else {
+            wait_for_room(number);
+            std::memcpy(block(rank_, number), input + offset, length);
+            raise(area(rank_).ready, number + 1);
+        }
+        raise(area(rank_).consumed, number + 1);
+    }
+}
+
+void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,
+                                       const Combine& combine) {
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_) / combine.element_bytes * combine.element_bytes;
+    const std::uint64_t first = block_number_;
+    const std::uint64_t blocks = (bytes + block_bytes - 1) / block_bytes;
+    block_number_ += blocks;
+    const auto slices_of = [&](std::uint64_t index) {
+        const std::size_t length = std::min<std::size_t>(block_bytes, bytes - index * block_bytes);
+        return Slices{length / combine.element_bytes, combine.element_bytes, ranks_};
+    };
+    const auto copy_in = [&](std::uint64_t index) {
+        const Slices slices = slices_of(index);
+        const std::byte* source = input + index * block_bytes;
+        std::byte* target = block(rank_, first + index);
+        wait_for_room(first + index);
+        const std::size_t begin = slices.begin(rank_);
+        const std::size_t end = slices.end(rank_);
+        std::memcpy(target, source, begin);
+        std::memcpy(target + end, source + end, slices.end(ranks_ - 1) - end);
+        raise(area(rank_).ready, first + index + 1);
+    };
+    std::vector<const std::byte*> operands(static_cast<std::size_t>(ranks_));
+    copy_in(0);
+    for (std::uint64_t index = 0; index < blocks; ++index) {
+        if (index + 1 < blocks) copy_in(index + 1);
+        const std::uint64_t number = first + index;
+        const Slices slices = slices_of(index);
+        const std::size_t begin = slices.begin(rank_);
+        const std::size_t length = slices.end(rank_) - begin;
+        wait_for_all<Area::ready_of>(number + 1, known_ready_);
+        for (int each = 0; each < ranks_; ++each)
+            operands[static_cast<std::size_t>(each)] =
+                (each == rank_ ? input + index * block_bytes : block(each, number)) + begin;
+        std::byte* own = result_slice(rank_, number);
+        combine_operands(operands, own, length, combine);
+        raise(area(rank_).reduced, number + 1);
+        if (root == rank_ || root == no_root) {
+            std::byte* target = output + index * block_bytes;
+            std::memcpy(target + begin, own, length);
+            for (int step = 1; step < ranks_; ++step) {
+                const int each = (rank_ + step) % ranks_;
+                waiting_.until(area(each).reduced, number + 1);
+                std::memcpy(target + slices.begin(each), result_slice(each, number),
+                            slices.end(each) - slices.begin(each));
+            }
+        }
+        raise(area(rank_).consumed, number + 1);
+    }
+}
+
+// ---- which way ----
+
+void NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes) {
+    if (bytes <= part_bytes)
+        bcast_short(root, data, bytes);
+    else
+        bcast_blocks(root, data, bytes);
+}
+
+void NodeCollectives::reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
+                             const Combine& combine) {
+    const std::size_t bytes = elements * combine.element_bytes;
+    constexpr int most_ranks_at_root = 3;
+    if (bytes <= part_bytes)
+        reduce_short(root, input, output, bytes, combine);
+    else if (ranks_ <= most_ranks_at_root)
+        reduce_at_root(root, input, output, bytes, combine);
+    else
+        reduce_by_slices(root, input, output, bytes, combine);
+}
+
+void NodeCollectives::allreduce(const std::byte* input, std::byte* output, std::size_t elements,
+                                const Combine& combine) {
+    const std::size_t bytes = elements * combine.element_bytes;
+    if (bytes <= part_bytes)
+        allreduce_short(input, output, bytes, combine);
+    else
+        reduce_by_slices(no_root, input, output, bytes, combine);
+}
+
+}  // namespace hcoll

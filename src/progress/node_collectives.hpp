@@ -1,0 +1,127 @@
+// Collectives of the ranks of one node over a shared segment: the direct path beside the engine.
+//
+// Every rank owns an area of the segment and is the only one that writes to it; the others wait for its flags and read.
+// There are three ways, by size. With n ranks and m bytes:
+//
+//   slots     a rank's message lies in the cache line of its flag: one transfer of a line brings both
+//             bcast      root  [flag|message] --> all read it
+//             allreduce  every rank [flag|operand]; every rank reads all n and combines them in the order of ranks
+//             reduce     the same, but only the root reads
+//   parts     the same with slots of several lines, up to part_bytes
+//   blocks    long messages pass through a ring of `depth` blocks that stays in cache
+//             bcast      root copies block k + 1 in while the others copy block k out: m in, m out
+//             reduce, allreduce by slices: every rank copies in what its peers combine ((n-1)/n m), combines its own slice
+//                        of each block from all (m), and copies the slices of the others out ((n-1)/n m). Up to three
+//                        ranks, the root of a reduce combines all of it: it need not copy out
+//
+// More than flat_ranks: the ranks form groups of neighbours (sockets, where the placement says so); the members of a group
+// talk to its leader only, and leaders to one another, by slots and parts as above.
+//
+// No rank writes a slot, part or block again before all have said that they are done with what was in it: `depth` of them
+// may be under way. So a root that runs ahead is held back, and nothing needs a barrier.
+//
+// All ranks get the same bits: operands are combined in the order of groups and ranks, by everybody alike.
+//
+// Sources: flags and payload in one line: Jain et al. 2018 (release-gather), Katevenis et al. 2022 (XHC); slices: Luo
+// 2020 (thesis), section 5.2.2 and figure 5.4 (SOLO).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "progress/waiting.hpp"
+#include "topology/placement.hpp"
+
+namespace hcoll {
+
+// result = left op right, for elements of `element_bytes` bytes, side by side; result may be left or right.
+class Combine {
+public:
+    explicit Combine(std::size_t bytes) : element_bytes(bytes) {}
+    virtual ~Combine() = default;
+    virtual void operator()(const std::byte* left, const std::byte* right, std::byte* result,
+                            std::size_t elements) const = 0;
+    const std::size_t element_bytes;
+};
+
+// Driven by one thread of each rank at a time; all ranks call the same functions in the same order with the same sizes.
+// It knows no MPI.
+class NodeCollectives {
+public:
+    // How a segment is divided, by the bytes that each rank may have for its blocks.
+    static std::size_t segment_bytes(int ranks, std::size_t buffer_bytes);
+
+    // `base` is zeroed memory of segment_bytes(placement.ranks(), buffer_bytes) bytes, page-aligned, that all ranks share.
+    // All ranks of the placement are on one node.
+    NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank, Waiting waiting);
+
+    void bcast(int root, std::byte* data, std::size_t bytes);
+    // `input` is this rank's operand; output is written on the root only, and may be input. `elements` is not 0.
+    void reduce(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine);
+    // Output may be input.
+    void allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine);
+
+    static constexpr int flat_ranks = 8;
+    static constexpr std::size_t slot_bytes = 48;
+    static constexpr std::size_t part_bytes = 8 << 10;
+    static constexpr std::uint64_t slots = 16;
+    static constexpr std::uint64_t parts = 4;
+    static constexpr std::uint64_t depth = 4;
+
+private:
+    struct Area;
+    struct Free {
+        void operator()(std::byte* memory) const;
+    };
+    static constexpr int no_root = -1;
+
+    Area& area(int rank) const;
+    std::byte* block(int rank, std::uint64_t number) const;
+    std::byte* result_slice(int rank, std::uint64_t number) const;
+    bool is_in_group(int rank) const {
+        return group_of_rank_[static_cast<std::size_t>(rank)] == group_of_rank_[static_cast<std::size_t>(rank_)];
+    }
+    template <Flag& (*flag_of)(Area&)>
+    void wait_for_all(std::uint64_t value, std::uint64_t& known);
+
+    // A short message of this rank: its place, when all are done with what was there; then it may be read.
+    std::byte* claim(std::uint64_t operation, std::size_t bytes);
+    void publish(std::uint64_t operation, std::size_t bytes);
+    void publish_copy(std::uint64_t operation, const std::byte* data, std::size_t bytes);
+    const std::byte* read(int rank, std::uint64_t operation, std::size_t bytes);
+    void finish(std::uint64_t operation);
+    void combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own, std::uint64_t operation,
+                       std::byte* result, std::size_t bytes, const Combine& combine);
+
+    void bcast_short(int root, std::byte* data, std::size_t bytes);
+    void reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
+    void allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
+
+    void wait_for_room(std::uint64_t number);
+    void combine_operands(const std::vector<const std::byte*>& operands, std::byte* result, std::size_t bytes,
+                          const Combine& combine) const;
+    void bcast_blocks(int root, std::byte* data, std::size_t bytes);
+    void reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
+    void reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,
+                          const Combine& combine);
+
+    std::byte* base_;
+    std::size_t buffer_bytes_;
+    int rank_;
+    int ranks_;
+    Waiting waiting_;
+    std::vector<int> group_;    // the ranks of this rank's group, ascending; the first leads
+    std::vector<int> leaders_;  // of all groups
+    std::vector<int> group_of_rank_;
+    std::uint64_t operation_ = 0;       // short messages so far
+    std::uint64_t known_done_ = 0;      // all ranks are done with that many of them, at least
+    std::uint64_t block_number_ = 0;    // blocks so far
+    std::uint64_t known_consumed_ = 0;  // all are done with that many of them, at least
+    std::uint64_t known_ready_ = 0;     // all have copied that many in, at least
+    std::uint64_t known_reduced_ = 0;
+    std::unique_ptr<std::byte, Free> accumulator_;  // part_bytes
+};
+
+}  // namespace hcoll

@@ -1,0 +1,71 @@
+#include "progress/waiting.hpp"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <climits>
+#include <ctime>
+
+namespace hcoll {
+
+namespace {
+
+static_assert(sizeof(std::atomic<std::uint64_t>) == 8 && std::atomic<std::uint64_t>::is_always_lock_free);
+
+// Those that change with every raise.
+std::uint32_t* low_half(Flag& flag) {
+    auto* halves = reinterpret_cast<std::uint32_t*>(&flag.value);
+    return std::endian::native == std::endian::little ? halves : halves + 1;
+}
+
+void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb" ::: "memory");
+#endif
+}
+
+}  // namespace
+
+void raise(Flag& flag, std::uint64_t value) {
+    flag.value.store(value, std::memory_order_release);
+    // The load may overtake the store, and miss one that is about to sleep: who sleeps looks again soon, so this path needs
+    // no fence.
+    if (flag.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        syscall(SYS_futex, low_half(flag), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void Waiting::wait(Flag& flag, std::uint64_t value) {
+    for (int i = 0; i < spins_; ++i) {
+        pause();
+        if (flag.value.load(std::memory_order_acquire) < value) continue;
+        spins_ = std::min(spins_ + spins_ / 4, most_spins_);
+        return;
+    }
+    spins_ = std::max(spins_ / 2, fewest_spins_);
+    constexpr int yields = 2000;
+    for (int i = 0; i < yields; ++i) {
+        sched_yield();
+        if (flag.value.load(std::memory_order_acquire) >= value) return;
+        progress_(context_);
+    }
+    constexpr long shortest_nanoseconds = 20'000;
+    constexpr long longest_nanoseconds = 500'000;
+    for (long nanoseconds = shortest_nanoseconds;; nanoseconds = std::min(2 * nanoseconds, longest_nanoseconds)) {
+        flag.sleepers.fetch_add(1, std::memory_order_seq_cst);
+        const std::uint64_t seen = flag.value.load(std::memory_order_seq_cst);
+        const timespec timeout{.tv_sec = 0, .tv_nsec = nanoseconds};
+        if (seen < value)
+            syscall(SYS_futex, low_half(flag), FUTEX_WAIT, static_cast<std::uint32_t>(seen), &timeout, nullptr, 0);
+        flag.sleepers.fetch_sub(1, std::memory_order_relaxed);
+        if (flag.value.load(std::memory_order_acquire) >= value) return;
+        progress_(context_);
+    }
+}
+
+}  // namespace hcoll

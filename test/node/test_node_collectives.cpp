@@ -1,0 +1,219 @@
+// Collectives over shared memory, with threads as ranks: random calls one after another, without anything between them, so
+// that ranks run ahead of one another as far as they may; results are compared with what MPI defines.
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "progress/node_collectives.hpp"
+#include "progress/shared_segment.hpp"
+
+namespace hcoll::test {
+namespace {
+
+std::uint64_t test_seed() {
+    const char* given = std::getenv("HCOLL_TEST_SEED");
+    const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
+    std::printf("HCOLL_TEST_SEED=%llu repeats this run\n", static_cast<unsigned long long>(seed));
+    return seed;
+}
+
+// An operand that knows which ranks are in it: a run of them, in order. Anything else poisons it.
+struct RankRun {
+    std::uint16_t first;
+    std::uint16_t last;
+    std::uint32_t tag;  // of the element; tags must be equal
+    friend bool operator==(const RankRun&, const RankRun&) = default;
+};
+constexpr RankRun poisoned{0xffff, 0, 0xffffffff};
+
+struct CombineRuns : Combine {
+    CombineRuns() : Combine(sizeof(RankRun)) {}
+    void operator()(const std::byte* left, const std::byte* right, std::byte* result,
+                    std::size_t elements) const override {
+        for (std::size_t i = 0; i < elements; ++i) {
+            RankRun a{};
+            RankRun b{};
+            std::memcpy(&a, left + i * sizeof(RankRun), sizeof(RankRun));
+            std::memcpy(&b, right + i * sizeof(RankRun), sizeof(RankRun));
+            const bool fits = a.tag == b.tag && a.last + 1 == b.first;
+            const RankRun both = fits ? RankRun{a.first, b.last, a.tag} : poisoned;
+            std::memcpy(result + i * sizeof(RankRun), &both, sizeof(RankRun));
+        }
+    }
+};
+
+struct Call {
+    enum Kind { bcast, reduce, allreduce } kind;
+    int root;
+    std::size_t elements;
+    bool in_place;
+    int late_rank;  // yields for a while before
+    std::uint32_t tag;
+};
+
+// Sizes around every boundary between two ways, and around blocks.
+std::vector<std::size_t> sizes(std::size_t block_elements) {
+    const std::size_t slot = NodeCollectives::slot_bytes / sizeof(RankRun);
+    const std::size_t part = NodeCollectives::part_bytes / sizeof(RankRun);
+    std::vector<std::size_t> found = {1, 2, 100, 700};
+    for (const std::size_t edge : {slot, part, block_elements, 2 * block_elements, 7 * block_elements})
+        for (const std::size_t each : {edge - 1, edge, edge + 1}) found.push_back(each);
+    return found;
+}
+
+std::vector<RankRun> operands(int rank, std::size_t elements, std::uint32_t tag) {
+    std::vector<RankRun> runs(elements);
+    for (std::size_t i = 0; i < elements; ++i)
+        runs[i] = {static_cast<std::uint16_t>(rank), static_cast<std::uint16_t>(rank),
+                   tag + static_cast<std::uint32_t>(i)};
+    return runs;
+}
+
+class Rank {
+public:
+    Rank(const SegmentAddress& address, std::size_t buffer_bytes, const Placement& placement, int rank,
+         bool oversubscribed)
+        : rank_(rank), ranks_(placement.ranks()) {
+        if (segment_.open(address) != 0) throw std::runtime_error("cannot open the segment");
+        node_ = std::make_unique<NodeCollectives>(segment_.data(), buffer_bytes, placement, rank,
+                                                  Waiting(
+                                                      oversubscribed, [](void*) {}, nullptr));
+    }
+
+    std::string run(const Call& call) {
+        if (call.late_rank == rank_)
+            for (int i = 0; i < 100; ++i) sched_yield();
+        const std::vector<RankRun> own = operands(rank_, call.elements, call.tag);
+        // One element behind the message must stay as it is.
+        std::vector<RankRun> output(call.elements + 1, poisoned);
+        if (call.in_place || (call.kind == Call::bcast && rank_ == call.root))
+            std::copy(own.begin(), own.end(), output.begin());
+        const std::byte* input = reinterpret_cast<const std::byte*>(call.in_place ? output.data() : own.data());
+        auto* result = reinterpret_cast<std::byte*>(output.data());
+        if (call.kind == Call::bcast)
+            node_->bcast(call.root, result, call.elements * sizeof(RankRun));
+        else if (call.kind == Call::reduce)
+            node_->reduce(call.root, input, result, call.elements, combine_);
+        else
+            node_->allreduce(input, result, call.elements, combine_);
+        return compare(call, output);
+    }
+
+private:
+    std::string compare(const Call& call, const std::vector<RankRun>& output) const {
+        if (!(output.back() == poisoned)) return "wrote behind its end";
+        const auto root = static_cast<std::uint16_t>(call.root);
+        for (std::size_t i = 0; i < call.elements; ++i) {
+            const std::uint32_t tag = call.tag + static_cast<std::uint32_t>(i);
+            RankRun expected{0, static_cast<std::uint16_t>(ranks_ - 1), tag};
+            if (call.kind == Call::bcast) expected = {root, root, tag};
+            if (call.kind == Call::reduce && rank_ != call.root) {
+                const auto self = static_cast<std::uint16_t>(rank_);
+                expected = call.in_place ? RankRun{self, self, tag} : poisoned;
+            }
+            if (!(output[i] == expected))
+                return "element " + std::to_string(i) + " of " + std::to_string(call.elements) + " is " +
+                       std::to_string(output[i].first) + "-" + std::to_string(output[i].last);
+        }
+        return "";
+    }
+
+    int rank_;
+    int ranks_;
+    SharedSegment segment_;
+    std::unique_ptr<NodeCollectives> node_;
+    CombineRuns combine_;
+};
+
+void run_calls(const Placement& placement, const std::vector<Call>& calls, std::size_t buffer_bytes,
+               bool oversubscribed) {
+    SharedSegment segment;
+    ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(placement.ranks(), buffer_bytes)), 0);
+    std::vector<std::string> problems(static_cast<std::size_t>(placement.ranks()));
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < placement.ranks(); ++rank)
+        threads.emplace_back([&, rank] {
+            Rank self(segment.address(), buffer_bytes, placement, rank, oversubscribed);
+            std::string& problem = problems[static_cast<std::size_t>(rank)];
+            for (std::size_t i = 0; i < calls.size(); ++i) {
+                const std::string found = self.run(calls[i]);
+                if (!found.empty() && problem.empty())
+                    problem = "call " + std::to_string(i) + " kind " + std::to_string(calls[i].kind) + " root " +
+                              std::to_string(calls[i].root) + ": " + found;
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    for (int rank = 0; rank < placement.ranks(); ++rank)
+        EXPECT_EQ(problems[static_cast<std::size_t>(rank)], "") << "rank " << rank << " of " << placement.ranks();
+}
+
+class NodeCollectivesOf : public testing::TestWithParam<int> {};
+
+TEST_P(NodeCollectivesOf, GiveTheRightResultsWhoeverIsLate) {
+    const int ranks = GetParam();
+    constexpr std::size_t buffer_bytes = 16 << 10;
+    const std::size_t block_elements = buffer_bytes / NodeCollectives::depth / sizeof(RankRun);
+    std::mt19937_64 random(test_seed());
+    const auto all_sizes = sizes(block_elements);
+    std::vector<Call> calls;
+    const auto add = [&](Call::Kind kind, int root, std::size_t elements) {
+        calls.push_back({kind, root, elements, random() % 2 == 0, static_cast<int>(random() % 8),
+                         static_cast<std::uint32_t>(random())});
+    };
+    for (const std::size_t elements : all_sizes)
+        for (int root = 0; root < ranks; ++root) {
+            add(Call::bcast, root, elements);
+            add(Call::reduce, root, elements);
+            if (root < 2) add(Call::allreduce, 0, elements);
+        }
+    std::shuffle(calls.begin(), calls.end(), random);
+    // Rows of equal short calls, in which places are used again.
+    for (const Call::Kind kind : {Call::bcast, Call::reduce, Call::allreduce})
+        for (int i = 0; i < 60; ++i) add(kind, ranks - 1, 1 + static_cast<std::size_t>(i) % 3);
+    const Placement one_socket = Placement::one_node(ranks);
+    run_calls(one_socket, calls, buffer_bytes, ranks > 2);
+    std::vector<Seat> seats;
+    for (int rank = 0; rank < ranks; ++rank) seats.push_back({0, rank * 3 / ranks, -1});
+    if (ranks > NodeCollectives::flat_ranks) run_calls(Placement(seats), calls, buffer_bytes, true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, NodeCollectivesOf, testing::Values(2, 3, 4, 5, 8, 9, 12, 17));
+
+TEST(NodeCollectives, OfARankThatWaitsLongSleepAndAreWoken) {
+    const std::vector<Call> calls(3, Call{Call::allreduce, 0, 5, false, -1, 7});
+    SharedSegment segment;
+    constexpr std::size_t buffer_bytes = 16 << 10;
+    ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(2, buffer_bytes)), 0);
+    const Placement placement = Placement::one_node(2);
+    std::atomic<int> polls{0};
+    const auto count = [](void* counter) { ++*static_cast<std::atomic<int>*>(counter); };
+    CombineRuns combine;
+    std::thread early([&] {
+        NodeCollectives node(segment.data(), buffer_bytes, placement, 0, Waiting(false, count, &polls));
+        for (int i = 0; i < 3; ++i) {
+            auto runs = operands(0, 5, 7);
+            node.allreduce(reinterpret_cast<std::byte*>(runs.data()), reinterpret_cast<std::byte*>(runs.data()), 5,
+                           combine);
+            EXPECT_EQ(runs[4], (RankRun{0, 1, 11}));
+        }
+    });
+    // More polls than there are yields: it sleeps, and drives what else there is in between.
+    NodeCollectives node(segment.data(), buffer_bytes, placement, 1, Waiting(false, count, &polls));
+    for (int i = 0; i < 3; ++i) {
+        const int target = polls + 2100;
+        while (polls < target) sched_yield();
+        auto runs = operands(1, 5, 7);
+        node.allreduce(reinterpret_cast<std::byte*>(runs.data()), reinterpret_cast<std::byte*>(runs.data()), 5,
+                       combine);
+    }
+    early.join();
+}
+
+}  // namespace
+}  // namespace hcoll::test

@@ -1,0 +1,79 @@
+// Memory that processes share: what is written by one is seen by the others, and nothing is left behind.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "progress/shared_segment.hpp"
+
+namespace hcoll::test {
+namespace {
+
+TEST(SharedSegment, IsZeroAndSharedWithWhoeverOpensIt) {
+    SharedSegment created;
+    ASSERT_EQ(created.create(3 << 20), 0);
+    for (std::size_t i = SharedSegment::reserved; i < created.address().bytes; ++i)
+        ASSERT_EQ(created.data()[i], std::byte{0}) << i;
+    SharedSegment opened;
+    ASSERT_EQ(opened.open(created.address()), 0);
+    EXPECT_NE(opened.data(), created.data());
+    created.close_descriptor();
+    std::memcpy(created.data() + 1000, "shared", 7);
+    EXPECT_STREQ(reinterpret_cast<const char*>(opened.data() + 1000), "shared");
+}
+
+TEST(SharedSegment, IsSharedWithAnotherProcess) {
+    SharedSegment created;
+    ASSERT_EQ(created.create(4096), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        SharedSegment opened;
+        const int problem = opened.open(created.address());
+        if (problem == 0) opened.data()[4095] = std::byte{42};
+        _exit(problem);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(created.data()[4095], std::byte{42});
+}
+
+TEST(SharedSegment, OfAnotherProcessWithThatNumberIsNotTaken) {
+    SharedSegment created;
+    ASSERT_EQ(created.create(8192), 0);
+    SharedSegment opened;
+    SegmentAddress address = created.address();
+    address.secret ^= 1;
+    EXPECT_EQ(opened.open(address), ENXIO);
+    EXPECT_EQ(opened.data(), nullptr);
+    address = created.address();
+    address.bytes = 4096;
+    EXPECT_EQ(opened.open(address), ENXIO);
+    address = created.address();
+    created.close_descriptor();
+    EXPECT_EQ(opened.open(address), ENOENT);
+}
+
+TEST(SharedSegment, ThatCannotBeHadIsAnError) {
+    SharedSegment segment;
+    EXPECT_NE(segment.create(~std::size_t{0} >> 2), 0);
+    EXPECT_EQ(segment.data(), nullptr);
+}
+
+TEST(SharedSegment, CanBeMovedAndIsReleasedOnce) {
+    SharedSegment first;
+    ASSERT_EQ(first.create(4096), 0);
+    std::byte* data = first.data();
+    SharedSegment second = std::move(first);
+    EXPECT_EQ(second.data(), data);
+    SharedSegment third;
+    ASSERT_EQ(third.create(4096), 0);
+    third = std::move(second);
+    EXPECT_EQ(third.data(), data);
+}
+
+}  // namespace
+}  // namespace hcoll::test

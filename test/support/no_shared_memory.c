@@ -1,0 +1,38 @@
+/* Preloaded: as if the system refused shared memory. HCOLL_TEST_REFUSE=create refuses to make an anonymous file,
+ * HCOLL_TEST_REFUSE=open to open that of another process. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+
+static int refuses(const char* what) {
+    const char* refused = getenv("HCOLL_TEST_REFUSE");
+    return refused != NULL && strcmp(refused, what) == 0;
+}
+
+int memfd_create(const char* name, unsigned int flags) {
+    int (*next)(const char*, unsigned int) = (int (*)(const char*, unsigned int))dlsym(RTLD_NEXT, "memfd_create");
+    if (refuses("create")) {
+        errno = EPERM;
+        return -1;
+    }
+    return next(name, flags);
+}
+
+int open(const char* path, int flags, ...) {
+    int (*next)(const char*, int, ...) = (int (*)(const char*, int, ...))dlsym(RTLD_NEXT, "open");
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = va_arg(arguments, mode_t);
+    va_end(arguments);
+    if (refuses("open") && strncmp(path, "/proc/", 6) == 0 && strstr(path, "/fd/") != NULL) {
+        errno = EACCES;
+        return -1;
+    }
+    return next(path, flags, mode);
+}
