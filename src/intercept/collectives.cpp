@@ -127,6 +127,7 @@ bool is_valid_reduction(Communicator& communicator, Collective collective, const
     if (!communicator.is_valid_type(reduction.type)) return false;
     const bool is_root = collective == Collective::allreduce || communicator.rank() == reduction.root;
     if (reduction.count != 0 && !has_valid_buffers(reduction, is_root, is_root)) return false;
+    if (communicator.is_known_type(reduction.type)) return true;
     MPI_Aint lower_bound = 0;
     MPI_Aint extent = 0;
     return mpi.Type_get_extent(reduction.type, &lower_bound, &extent) == MPI_SUCCESS && extent > 0;

@@ -106,6 +106,7 @@ struct OwnAlgorithms {
         bool is_proven;             // the vendor takes the pair
     };
     std::vector<KnownReduction> known_reductions;
+    MPI_Datatype contiguous_type = MPI_DATATYPE_NULL;  // the predefined type without gaps that was used last
 };
 
 class Communicator {
@@ -150,6 +151,8 @@ public:
     bool is_counting() const { return mode_ == Mode::counting && Process::get().own_mode(); }
     // Is this a type that the vendor would take? Where own algorithms may run only. Cheap for the predefined type that was used last.
     bool is_valid_type(MPI_Datatype type);
+    // Is it that predefined type? Then it has an extent above 0.
+    bool is_known_type(MPI_Datatype type) const { return type == known_type_; }
 
     MPI_Comm handle() const { return handle_; }
     int rank() const { return rank_; }

@@ -66,6 +66,13 @@ int guarded(const Communicator& communicator, Run&& run) {
     return status;
 }
 
+bool has_no_gaps(OwnAlgorithms& own, MPI_Datatype type) {
+    if (type == own.contiguous_type) return true;
+    if (!is_contiguous(type)) return false;
+    if (is_predefined_type(type)) own.contiguous_type = type;
+    return true;
+}
+
 // The operation of the vendor on elements that lie side by side.
 class CombineByVendor : public Combine {
 public:
@@ -120,7 +127,7 @@ int run_shared_bcast(Communicator& communicator, void* buffer, std::uint64_t cou
     return guarded(communicator, [&] {
         OwnAlgorithms& own = communicator.own();
         const std::uint64_t bytes = count * type_size(type);
-        if (is_contiguous(type)) {
+        if (has_no_gaps(own, type)) {
             own.node->bcast(root, static_cast<std::byte*>(buffer), bytes);
             return MPI_SUCCESS;
         }
@@ -166,7 +173,7 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
                                              decision.parameters);
         });
         // Ranks may describe the same bytes by different types: what travels are the bytes of the signature.
-        const bool contiguous = is_contiguous(type);
+        const bool contiguous = has_no_gaps(own, type);
         const bool is_root = communicator.rank() == root;
         auto* message = static_cast<std::byte*>(buffer);
         if (!contiguous) {
@@ -214,7 +221,7 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
                                               .placement = own.placement.get()},
                                              decision.parameters);
         });
-        const std::size_t contiguous_bytes = is_contiguous(reduction.type) ? size : 0;
+        const std::size_t contiguous_bytes = has_no_gaps(own, reduction.type) ? size : 0;
         ElementOperations operations(reduction.type, reduction.op, own.duplicate, communicator.rank(),
                                      contiguous_bytes);
         const RunBuffers buffers{.input = in_place ? nullptr : static_cast<const std::byte*>(reduction.send_buffer),

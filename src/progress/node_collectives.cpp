@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "progress/shared_copy.hpp"
+
 namespace hcoll {
 
 namespace {
@@ -18,7 +20,7 @@ std::size_t block_bytes_of(std::size_t buffer_bytes) {
     return std::max(buffer_bytes / NodeCollectives::depth / page, std::size_t{1}) * page;
 }
 // Of two ranks or more, none combines more of a block than half of it and a line.
-std::size_t slice_bytes_of(std::size_t buffer_bytes) { return block_bytes_of(buffer_bytes) / 2 + page; }
+std::size_t slice_bytes_of(std::size_t buffer_bytes) { return block_bytes_of(buffer_bytes) / 2 + line; }
 
 // The elements of a block that a rank combines, a whole number of cache lines where elements fit in them.
 struct Slices {
@@ -158,10 +160,10 @@ void NodeCollectives::bcast_short(int root, std::byte* data, std::size_t bytes) 
     if (rank_ == root) {
         publish_copy(operation, data, bytes);
     } else if (is_in_group(root) || rank_ == leader) {
-        std::memcpy(data, read(root, operation, bytes), bytes);
+        copy_shared(data, read(root, operation, bytes), bytes);
         if (!is_in_group(root) && group_.size() > 1) publish_copy(operation, data, bytes);
     } else {
-        std::memcpy(data, read(leader, operation, bytes), bytes);
+        copy_shared(data, read(leader, operation, bytes), bytes);
     }
     finish(operation);
 }
@@ -228,7 +230,7 @@ void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output,
         if (group_.size() > 1) publish_copy(answer, output, bytes);
     } else {
         publish_copy(operation, input, bytes);
-        std::memcpy(output, read(leader, answer, bytes), bytes);
+        copy_shared(output, read(leader, answer, bytes), bytes);
     }
     finish(answer);
 }
@@ -250,7 +252,7 @@ void NodeCollectives::bcast_blocks(int root, std::byte* data, std::size_t bytes)
             raise(area(root).ready, number + 1);
         } else {
             waiting_.until(area(root).ready, number + 1);
-            std::memcpy(data + offset, block(root, number), length);
+            copy_shared(data + offset, block(root, number), length);
         }
         raise(area(rank_).consumed, number + 1);
     }
@@ -335,7 +337,7 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
             for (int step = 1; step < ranks_; ++step) {
                 const int each = (rank_ + step) % ranks_;
                 waiting_.until(area(each).reduced, number + 1);
-                std::memcpy(target + slices.begin(each), result_slice(each, number),
+                copy_shared(target + slices.begin(each), result_slice(each, number),
                             slices.end(each) - slices.begin(each));
             }
         }

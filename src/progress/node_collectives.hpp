@@ -68,7 +68,7 @@ public:
     static constexpr std::size_t part_bytes = 8 << 10;
     static constexpr std::uint64_t slots = 16;
     static constexpr std::uint64_t parts = 4;
-    static constexpr std::uint64_t depth = 4;
+    static constexpr std::uint64_t depth = 16;
 
 private:
     struct Area;

@@ -32,7 +32,7 @@ int SharedSegment::create(std::size_t bytes) {
     if (descriptor_ < 0) return errno;
     address_ = {static_cast<std::uint64_t>(getpid()), static_cast<std::uint64_t>(descriptor_), bytes, 0};
     int problem = ftruncate(descriptor_, static_cast<off_t>(bytes)) == 0 ? map(descriptor_) : errno;
-    if (problem == 0) {
+    if (problem == 0 && data_ != nullptr) {
         std::random_device random;
         address_.secret = static_cast<std::uint64_t>(random()) << 32 | random();
         std::memcpy(data_, &address_.secret, sizeof address_.secret);
@@ -56,7 +56,8 @@ int SharedSegment::open(const SegmentAddress& address) {
     if (problem == 0 && static_cast<std::uint64_t>(status.st_size) != address.bytes) problem = ENXIO;
     if (problem == 0) problem = map(descriptor);
     close(descriptor);
-    if (problem == 0 && std::memcmp(data_, &address.secret, sizeof address.secret) != 0) problem = ENXIO;
+    const bool is_it = data_ != nullptr && std::memcmp(data_, &address.secret, sizeof address.secret) == 0;
+    if (problem == 0 && !is_it) problem = ENXIO;
     if (problem != 0) release();
     return problem;
 }

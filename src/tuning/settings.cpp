@@ -128,13 +128,13 @@ const std::vector<Setting>& registry() {
              return parse_number(text, 0, 1ULL << 30, settings.plan_cache);
          },
          [](const Settings& settings) { return size_text(settings.plan_cache); }},
-        {"LIBHCOLL_SHARED_BUFFER", "size", "16k to 64M",
+        {"LIBHCOLL_SHARED_BUFFER", "size", "64k to 64M",
          "shared memory that a rank has for long messages of one communicator whose ranks are on one node; half as "
          "much "
          "comes on top for results",
          true,
          [](Settings& settings, std::string_view text) {
-             return parse_number(text, 16 << 10, 64 << 20, settings.shared_buffer);
+             return parse_number(text, 64 << 10, 64 << 20, settings.shared_buffer);
          },
          [](const Settings& settings) { return size_text(settings.shared_buffer); }},
         {"LIBHCOLL_TOPOLOGY", "layout",

@@ -47,7 +47,7 @@ struct Settings {
     std::uint64_t setup_calls = 5;
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;
-    std::uint64_t shared_buffer = 256 << 10;
+    std::uint64_t shared_buffer = 512 << 10;
     VirtualLayout topology;
 
     bool leave_all_to_vendor() const {

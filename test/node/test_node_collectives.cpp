@@ -157,7 +157,7 @@ class NodeCollectivesOf : public testing::TestWithParam<int> {};
 
 TEST_P(NodeCollectivesOf, GiveTheRightResultsWhoeverIsLate) {
     const int ranks = GetParam();
-    constexpr std::size_t buffer_bytes = 16 << 10;
+    constexpr std::size_t buffer_bytes = 64 << 10;
     const std::size_t block_elements = buffer_bytes / NodeCollectives::depth / sizeof(RankRun);
     std::mt19937_64 random(test_seed());
     const auto all_sizes = sizes(block_elements);
@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, NodeCollectivesOf, testing::Values(2, 3, 4, 5, 8
 TEST(NodeCollectives, OfARankThatWaitsLongSleepAndAreWoken) {
     const std::vector<Call> calls(3, Call{Call::allreduce, 0, 5, false, -1, 7});
     SharedSegment segment;
-    constexpr std::size_t buffer_bytes = 16 << 10;
+    constexpr std::size_t buffer_bytes = 64 << 10;
     ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(2, buffer_bytes)), 0);
     const Placement placement = Placement::one_node(2);
     std::atomic<int> polls{0};

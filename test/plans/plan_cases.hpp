@@ -49,9 +49,11 @@ std::vector<std::uint64_t> result_bits(const PlanCase& plan_case, std::mt19937_6
 // Sanitizers make everything several times slower, and look for what does not depend on the number of ranks: under them
 // sweeps are shorter.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int small_sweep_ranks = 6;
 constexpr int sweep_ranks = 20;
 constexpr int many_ranks = 96;
 #else
+constexpr int small_sweep_ranks = 9;
 constexpr int sweep_ranks = 64;
 constexpr int many_ranks = 1024;
 #endif
