@@ -8,6 +8,10 @@
 //
 // Bits are the same in all variants: elements do not depend on one another, and -ffp-contract=off keeps products and sums
 // apart.
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include <type_traits>
 
 #include "algorithms/kernels/kernel_table.hpp"
@@ -47,16 +51,25 @@ Cell<T>* cells(std::byte* bytes) {
 template <typename T>
 using Wide = std::common_type_t<T, std::conditional_t<std::is_integral_v<T>, unsigned, T>>;
 
+// Of two NaNs an instruction gives its first operand, and compilers exchange the operands of a sum as they like.
+template <typename T>
+T with_nan_of(T right, T result) {
+    if constexpr (std::is_integral_v<T>)
+        return result;
+    else
+        return right != right ? right : result;
+}
+
 struct Sum {
     template <typename T>
     static T of(T left, T right) {
-        return static_cast<T>(static_cast<Wide<T>>(right) + static_cast<Wide<T>>(left));
+        return with_nan_of(right, static_cast<T>(static_cast<Wide<T>>(right) + static_cast<Wide<T>>(left)));
     }
 };
 struct Product {
     template <typename T>
     static T of(T left, T right) {
-        return static_cast<T>(static_cast<Wide<T>>(right) * static_cast<Wide<T>>(left));
+        return with_nan_of(right, static_cast<T>(static_cast<Wide<T>>(right) * static_cast<Wide<T>>(left)));
     }
 };
 // As the instructions (MINPS) have it, with their operands exchanged: `left` for a NaN and for two zeros.
@@ -184,9 +197,14 @@ struct ComplexOfC<long double> {
 };
 
 template <typename T>
+T one_nan(T value) {
+    return value != value ? static_cast<T>(__builtin_nan("")) : value;
+}
+
+template <typename T>
 Complex<T> plain_product(Complex<T> left, Complex<T> right) {
-    return {left.real * right.real - left.imaginary * right.imaginary,
-            left.real * right.imaginary + left.imaginary * right.real};
+    return {one_nan<T>(left.real * right.real - left.imaginary * right.imaginary),
+            one_nan<T>(left.real * right.imaginary + left.imaginary * right.real)};
 }
 
 template <typename T>
@@ -229,7 +247,7 @@ void multiply_as_c(const std::byte* left, const std::byte* right, std::byte* res
             __real__ product = b[first + i].value.real;
             __imag__ product = b[first + i].value.imaginary;
             product *= factor;
-            products[i] = Complex<T>{__real__ product, __imag__ product};
+            products[i] = Complex<T>{one_nan<T>(__real__ product), one_nan<T>(__imag__ product)};
         }
         for (std::size_t i = 0; i < count; ++i) {
             c[first + i].value.real = products[i].real;
@@ -238,10 +256,53 @@ void multiply_as_c(const std::byte* left, const std::byte* right, std::byte* res
     }
 }
 
+// ---- results past the caches ----------------------------------------------------------------------------------------------
+
+#if defined(__SSE2__)
+constexpr std::size_t line = 64;
+
+#if defined(__AVX2__)
+using Vector = __m256i;
+inline __attribute__((always_inline)) void stream_vector(std::byte* target, const std::byte* source) {
+    _mm256_stream_si256(reinterpret_cast<Vector*>(target), _mm256_load_si256(reinterpret_cast<const Vector*>(source)));
+}
+#else
+using Vector = __m128i;
+inline __attribute__((always_inline)) void stream_vector(std::byte* target, const std::byte* source) {
+    _mm_stream_si128(reinterpret_cast<Vector*>(target), _mm_load_si128(reinterpret_cast<const Vector*>(source)));
+}
+#endif
+
+// Compilers make no such stores of a loop. So a few lines are made in the first-level cache and copied from there; few,
+// that loads of the next ones overlap with the stores of these.
 template <Kernel plain, std::size_t bytes>
 void stream(const std::byte* left, const std::byte* right, std::byte* result, std::size_t elements) {
-    stream_blocks(plain, bytes, left, right, result, elements);
+    constexpr std::size_t block_bytes = 256;
+    constexpr std::size_t block_elements = block_bytes / bytes;
+    const auto address = reinterpret_cast<std::uintptr_t>(result);
+    if (address % bytes == 0) {
+        const std::size_t to_line = (line - address % line) % line / bytes;
+        const std::size_t head = to_line < elements ? to_line : elements;
+        plain(left, right, result, head);
+        std::size_t done = head;
+        for (; elements - done >= block_elements; done += block_elements) {
+            alignas(line) std::byte block[block_bytes];
+            plain(left + done * bytes, right + done * bytes, block, block_elements);
+            for (std::size_t i = 0; i < block_bytes; i += sizeof(Vector))
+                stream_vector(result + done * bytes + i, block + i);
+        }
+        _mm_sfence();  // before anything that tells others that the result is there
+        left += done * bytes;
+        right += done * bytes;
+        result += done * bytes;
+        elements -= done;
+    }
+    plain(left, right, result, elements);
 }
+#else
+template <Kernel plain, std::size_t bytes>
+constexpr Kernel stream = plain;
+#endif
 
 // ---- rows of the table ------------------------------------------------------------------------------------------------------
 

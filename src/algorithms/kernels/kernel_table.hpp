@@ -54,8 +54,8 @@ enum class Element : std::uint8_t {
 //
 // Values, as in the MPI libraries' plain loops: integers wrap; min and max of floating point are `left` unless `right` is
 // strictly less or greater, so also for a NaN and for zeros of both signs; minloc and maxloc take the pair of `right`
-// unless `left` is strictly less or greater, and for equal values the lesser index. Which NaN a sum of two NaNs is, is
-// not defined.
+// unless `left` is strictly less or greater, and for equal values the lesser index. Of two NaNs a sum or product is
+// that of `right`; a part of a complex product that is a NaN is the positive quiet one.
 using Kernel = void (*)(const std::byte* left, const std::byte* right, std::byte* result, std::size_t elements);
 
 constexpr std::size_t operation_count = static_cast<std::size_t>(Operation::end);
@@ -71,9 +71,5 @@ struct KernelRow {
 struct KernelTable {
     KernelRow rows[element_count];
 };
-
-// Runs `plain` block by block, and writes its results past the caches. For elements of `bytes` without gaps.
-void stream_blocks(Kernel plain, std::size_t bytes, const std::byte* left, const std::byte* right, std::byte* result,
-                   std::size_t elements);
 
 }  // namespace hcoll
