@@ -4,6 +4,7 @@
 #include <new>
 
 #include "intercept/datatype.hpp"
+#include "intercept/reduction_kernel.hpp"
 
 namespace hcoll {
 
@@ -13,9 +14,18 @@ namespace {
 class ElementOperations : public LocalOperations {
 public:
     ElementOperations(MPI_Datatype type, MPI_Op op, MPI_Comm communicator, int rank, std::size_t contiguous_bytes)
-        : type_(type), op_(op), communicator_(communicator), rank_(rank), contiguous_bytes_(contiguous_bytes) {}
+        : type_(type),
+          op_(op),
+          communicator_(communicator),
+          rank_(rank),
+          contiguous_bytes_(contiguous_bytes),
+          kernel_(find_kernel(op, type)) {}
 
     Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) override {
+        if (kernel_ != nullptr) {
+            kernel_(left, right, right, units);
+            return MPI_SUCCESS;
+        }
         return mpi.Reduce_local(left, right, static_cast<int>(units), type_, op_);
     }
     Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
@@ -34,6 +44,7 @@ private:
     MPI_Comm communicator_;
     int rank_;
     std::size_t contiguous_bytes_;  // of an element; 0 where elements have gaps
+    Kernel kernel_;                 // of the operation; nullptr where the vendor combines
 };
 
 int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MPI_Datatype type,
