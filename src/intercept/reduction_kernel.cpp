@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -34,6 +33,10 @@ bool has_plain_logicals() {
     return combined(1, 0, MPI_LOR) == 1 && combined(2, 0, MPI_LOR) == 1 && combined(2, 1, MPI_LAND) == 1;
 }
 
+// A handle is a number or an address.
+[[maybe_unused]] std::uint64_t bits_of(int handle) { return static_cast<std::uint32_t>(handle); }
+[[maybe_unused]] std::uint64_t bits_of(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+
 // Element of each predefined type, in a table of hashes of handles.
 class KnownTypes {
 public:
@@ -50,7 +53,7 @@ public:
         add(logicals, {MPI_C_BOOL, MPI_CXX_BOOL});
         add(pairs_of_integers, {MPI_2INT, MPI_2INTEGER});
         add(pairs_of_reals, {MPI_2REAL, MPI_2DOUBLE_PRECISION});
-        for (const MPI_Datatype type : {
+        for (MPI_Datatype type : {
                  MPI_LOGICAL,
 #if defined(MPI_LOGICAL1)
                      MPI_LOGICAL1, MPI_LOGICAL2, MPI_LOGICAL4, MPI_LOGICAL8
@@ -95,9 +98,7 @@ private:
     }
 
     static std::size_t first_slot(MPI_Datatype type) {
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, &type, sizeof type);                                // a number or an address
-        return static_cast<std::size_t>((bits * 0x9e3779b97f4a7c15U) >> 56U);  // 8 bits of Fibonacci hashing
+        return static_cast<std::size_t>((bits_of(type) * 0x9e3779b97f4a7c15U) >> 56U);  // 8 bits of Fibonacci hashing
     }
 
     // Types that this vendor lacks are null: a name for MPICH, an address for Open MPI.
@@ -113,7 +114,7 @@ private:
     // Each type is the element of its size.
     void add(std::span<const Element> elements, std::initializer_list<MPI_Datatype> types,
              bool is_fortran_logical = false) {
-        for (const MPI_Datatype type : types)
+        for (MPI_Datatype type : types)
             for (const Element element : elements)
                 if (exists(type) && type_size(type) == element_bytes(element)) put(type, element, is_fortran_logical);
     }

@@ -1,5 +1,5 @@
 // The loops of all kernels, which the compiler makes vectors of. Included by one file per variant, each compiled for
-// other CPUs, in a namespace of its own: HCOLL_KERNEL_VARIANT.
+// other CPUs, in a namespace of its own: HCOLL_KERNEL_VARIANT. The file defines that variant's table as make_table().
 //
 // No function may be emitted here that another file may have too (an inline function or a template of the standard
 // library, or of ours): the linker keeps one copy for the whole program, and one made for AVX-512 would be an illegal
@@ -17,8 +17,6 @@
 #include "algorithms/kernels/kernel_table.hpp"
 
 namespace hcoll::HCOLL_KERNEL_VARIANT {
-
-extern const KernelTable table;
 
 namespace {
 
@@ -47,9 +45,20 @@ Cell<T>* cells(std::byte* bytes) {
 
 // ---- operations on values -----------------------------------------------------------------------------------------------
 
-// Narrow integers are combined as unsigned ones: as int, a product of two 16-bit numbers can overflow.
+// What values are combined as. Narrow integers as unsigned ones: as int, a product of two 16-bit numbers can overflow.
+// 16-bit floats as float, rounded once: their own comparison is a function of a new compiler's run-time library.
 template <typename T>
-using Wide = std::common_type_t<T, std::conditional_t<std::is_integral_v<T>, unsigned, T>>;
+using WideReal = std::conditional_t<sizeof(T) == 2, float, T>;
+template <typename T>
+using Wide = std::conditional_t<std::is_integral_v<T>, std::common_type_t<T, unsigned>, WideReal<T>>;
+
+template <typename T>
+bool is_nan(T value) {
+    if constexpr (sizeof(T) == 2)
+        return (__builtin_bit_cast(std::uint16_t, value) & 0x7fffU) > 0x7c00U;
+    else
+        return __builtin_isnan(value);
+}
 
 // Of two NaNs an instruction gives its first operand, and compilers exchange the operands of a sum as they like.
 template <typename T>
@@ -57,7 +66,7 @@ T with_nan_of(T right, T result) {
     if constexpr (std::is_integral_v<T>)
         return result;
     else
-        return right != right ? right : result;
+        return is_nan(right) ? right : result;
 }
 
 struct Sum {
@@ -198,7 +207,7 @@ struct ComplexOfC<long double> {
 
 template <typename T>
 T one_nan(T value) {
-    return value != value ? static_cast<T>(__builtin_nan("")) : value;
+    return is_nan(value) ? static_cast<T>(__builtin_nan("")) : value;
 }
 
 template <typename T>
@@ -236,10 +245,10 @@ void multiply_as_c(const std::byte* left, const std::byte* right, std::byte* res
                           reinterpret_cast<std::byte*>(products), count);
         unsigned lost = 0;
         for (std::size_t i = 0; i < count; ++i)
-            lost |= static_cast<unsigned>(products[i].real != products[i].real) &
-                    static_cast<unsigned>(products[i].imaginary != products[i].imaginary);
+            lost |=
+                static_cast<unsigned>(is_nan(products[i].real)) & static_cast<unsigned>(is_nan(products[i].imaginary));
         for (std::size_t i = 0; lost != 0 && i < count; ++i) {
-            if (products[i].real == products[i].real || products[i].imaginary == products[i].imaginary) continue;
+            if (!is_nan(products[i].real) || !is_nan(products[i].imaginary)) continue;
             typename ComplexOfC<T>::Type factor;
             typename ComplexOfC<T>::Type product;
             __real__ factor = a[first + i].value.real;
@@ -259,8 +268,6 @@ void multiply_as_c(const std::byte* left, const std::byte* right, std::byte* res
 // ---- results past the caches ----------------------------------------------------------------------------------------------
 
 #if defined(__SSE2__)
-constexpr std::size_t line = 64;
-
 #if defined(__AVX2__)
 using Vector = __m256i;
 inline __attribute__((always_inline)) void stream_vector(std::byte* target, const std::byte* source) {
@@ -277,6 +284,7 @@ inline __attribute__((always_inline)) void stream_vector(std::byte* target, cons
 // that loads of the next ones overlap with the stores of these.
 template <Kernel plain, std::size_t bytes>
 void stream(const std::byte* left, const std::byte* right, std::byte* result, std::size_t elements) {
+    constexpr std::size_t line = 64;
     constexpr std::size_t block_bytes = 256;
     constexpr std::size_t block_elements = block_bytes / bytes;
     const auto address = reinterpret_cast<std::uintptr_t>(result);
@@ -443,7 +451,5 @@ consteval KernelTable make_table() {
 }
 
 }  // namespace
-
-constinit const KernelTable table = make_table();
 
 }  // namespace hcoll::HCOLL_KERNEL_VARIANT

@@ -72,4 +72,15 @@ struct KernelTable {
     KernelRow rows[element_count];
 };
 
+// One for each variant that there may be.
+namespace kernels_baseline {
+extern const KernelTable table;
+}
+namespace kernels_avx2 {
+extern const KernelTable table;
+}
+namespace kernels_avx512 {
+extern const KernelTable table;
+}
+
 }  // namespace hcoll

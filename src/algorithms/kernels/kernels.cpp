@@ -1,35 +1,41 @@
 #include "algorithms/kernels/kernels.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
+#include <iterator>
 
 namespace hcoll {
 
-namespace kernels_baseline {
-extern const KernelTable table;
-}
+namespace {
+
+// What the compiler was told in CMakeLists.txt that it may use for each. Whether the operating system does its part is
+// looked at, too.
+bool runs_everywhere() { return true; }
+
 #if defined(__x86_64__)
-namespace kernels_avx2 {
-extern const KernelTable table;
+bool runs_avx2() {
+    unsigned eax = 0;
+    unsigned ebx = 0;
+    unsigned ecx = 0;
+    unsigned edx = 0;
+    // Not every compiler's __builtin_cpu_supports knows F16C.
+    const bool has_f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+    return has_f16c && __builtin_cpu_supports("avx2") != 0;
 }
-namespace kernels_avx512 {
-extern const KernelTable table;
+bool runs_avx512() {
+    return runs_avx2() && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+           __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
 }
 #endif
 
-namespace {
-
 constexpr KernelVariant variants[] = {
-    {"baseline", &kernels_baseline::table, [] { return true; }},
+    {"baseline", &kernels_baseline::table, runs_everywhere},
 #if defined(__x86_64__)
-    // What the compiler was told that it may use for each, in CMakeLists.txt. The operating system's part is looked at, too.
-    {"avx2", &kernels_avx2::table,
-     [] { return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("f16c") != 0; }},
-    {"avx512", &kernels_avx512::table,
-     [] {
-         return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("f16c") != 0 &&
-                __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-                __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
-     }},
+    {"avx2", &kernels_avx2::table, runs_avx2},
+    {"avx512", &kernels_avx512::table, runs_avx512},
 #endif
 };
 
