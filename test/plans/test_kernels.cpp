@@ -157,7 +157,7 @@ void add_integer(Element element) {
 
 template <typename T>
 bool is_nan(T value) {
-    return value != value;
+    return std::isnan(static_cast<long double>(value));
 }
 
 template <typename T>
