@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
-#include <optional>
 #include <span>
 
 namespace hcoll {
@@ -37,7 +36,7 @@ bool has_plain_logicals() {
 [[maybe_unused]] std::uint64_t bits_of(int handle) { return static_cast<std::uint32_t>(handle); }
 [[maybe_unused]] std::uint64_t bits_of(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
 
-// Element of each predefined type, in a table of hashes of handles.
+// Kernels of each predefined type, in a table of hashes of handles.
 class KnownTypes {
 public:
     KnownTypes() {
@@ -73,21 +72,20 @@ public:
 #endif
     }
 
-    std::optional<Element> find(MPI_Datatype type) const {
+    const KernelRow* find(MPI_Datatype type) const {
         for (std::size_t i = first_slot(type);; i = (i + 1) % slots_.size()) {
             const Slot& slot = slots_[i];
-            if (!slot.is_taken) return std::nullopt;
+            if (slot.kernels == nullptr) return nullptr;
             if (slot.type != type) continue;
-            if (slot.is_fortran_logical && !plain_logicals()) return std::nullopt;
-            return slot.element;
+            if (slot.is_fortran_logical && !plain_logicals()) return nullptr;
+            return slot.kernels;
         }
     }
 
 private:
     struct Slot {
         MPI_Datatype type{};
-        Element element{};
-        bool is_taken = false;
+        const KernelRow* kernels = nullptr;  // nullptr where the slot is free
         bool is_fortran_logical = false;
     };
 
@@ -107,8 +105,8 @@ private:
     void put(MPI_Datatype type, Element element, bool is_fortran_logical = false) {
         if (!exists(type)) return;
         std::size_t i = first_slot(type);
-        while (slots_[i].is_taken && slots_[i].type != type) i = (i + 1) % slots_.size();
-        slots_[i] = {type, element, true, is_fortran_logical};
+        while (slots_[i].kernels != nullptr && slots_[i].type != type) i = (i + 1) % slots_.size();
+        slots_[i] = {type, &chosen_kernel_variant().table->rows[static_cast<std::size_t>(element)], is_fortran_logical};
     }
 
     // Each type is the element of its size.
@@ -122,29 +120,43 @@ private:
     std::array<Slot, 256> slots_{};  // a quarter is taken
 };
 
-std::optional<Operation> operation_of(MPI_Op op) {
+class KnownOperations {
+public:
+    const Operation* find(MPI_Op op) const {
+        for (const Known& known : known_)
+            if (known.op == op) return &known.operation;
+        return nullptr;
+    }
+
+private:
     struct Known {
         MPI_Op op;
         Operation operation;
     };
     // The frequent ones first.
-    for (const Known& known :
-         {Known{MPI_SUM, Operation::sum}, Known{MPI_MAX, Operation::max}, Known{MPI_MIN, Operation::min},
-          Known{MPI_PROD, Operation::prod}, Known{MPI_LAND, Operation::land}, Known{MPI_LOR, Operation::lor},
-          Known{MPI_LXOR, Operation::lxor}, Known{MPI_BAND, Operation::band}, Known{MPI_BOR, Operation::bor},
-          Known{MPI_BXOR, Operation::bxor}, Known{MPI_MINLOC, Operation::minloc}, Known{MPI_MAXLOC, Operation::maxloc}})
-        if (known.op == op) return known.operation;
-    return std::nullopt;
-}
+    std::array<Known, 12> known_{{{MPI_SUM, Operation::sum},
+                                  {MPI_MAX, Operation::max},
+                                  {MPI_MIN, Operation::min},
+                                  {MPI_PROD, Operation::prod},
+                                  {MPI_LAND, Operation::land},
+                                  {MPI_LOR, Operation::lor},
+                                  {MPI_LXOR, Operation::lxor},
+                                  {MPI_BAND, Operation::band},
+                                  {MPI_BOR, Operation::bor},
+                                  {MPI_BXOR, Operation::bxor},
+                                  {MPI_MINLOC, Operation::minloc},
+                                  {MPI_MAXLOC, Operation::maxloc}}};
+};
 
 }  // namespace
 
 Kernel find_kernel(MPI_Op op, MPI_Datatype type) {
-    const std::optional<Operation> operation = operation_of(op);
-    if (!operation) return nullptr;
+    static const KnownOperations operations;
     static const KnownTypes types;
-    const std::optional<Element> element = types.find(type);
-    return element ? find_kernel(*operation, *element) : nullptr;
+    const Operation* operation = operations.find(op);
+    if (operation == nullptr) return nullptr;
+    const KernelRow* kernels = types.find(type);
+    return kernels == nullptr ? nullptr : kernels->plain[static_cast<std::size_t>(*operation)];
 }
 
 }  // namespace hcoll
