@@ -184,8 +184,8 @@ inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Ca
                 prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
             if (status != MPI_SUCCESS) return status;
             if (!decision.shared) return run_reduction(communicator, decision, collective, reduction);
-            const std::size_t element_bytes = communicator.own().known_reductions.front().element_bytes;
-            return run_shared_reduction(communicator, collective, reduction, element_bytes);
+            return run_shared_reduction(communicator, collective, reduction,
+                                        communicator.own().known_reductions.front());
         });
 }
 

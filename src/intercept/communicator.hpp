@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "intercept/process.hpp"
+#include "intercept/reduction_kernel.hpp"
 #include "progress/engine.hpp"
 #include "progress/node_collectives.hpp"
 #include "progress/plan_cache.hpp"
@@ -103,6 +104,7 @@ struct OwnAlgorithms {
         MPI_Op op;
         MPI_Datatype type;
         std::size_t element_bytes;  // 0 where elements have gaps
+        Kernel kernel;              // nullptr where the vendor combines
         bool is_proven;             // the vendor takes the pair
     };
     std::vector<KnownReduction> known_reductions;

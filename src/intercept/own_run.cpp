@@ -6,6 +6,7 @@
 #include <new>
 
 #include "intercept/datatype.hpp"
+#include "intercept/reduction_kernel.hpp"
 
 namespace hcoll {
 
@@ -15,9 +16,18 @@ namespace {
 class ElementOperations : public LocalOperations {
 public:
     ElementOperations(MPI_Datatype type, MPI_Op op, MPI_Comm communicator, int rank, std::size_t contiguous_bytes)
-        : type_(type), op_(op), communicator_(communicator), rank_(rank), contiguous_bytes_(contiguous_bytes) {}
+        : type_(type),
+          op_(op),
+          communicator_(communicator),
+          rank_(rank),
+          contiguous_bytes_(contiguous_bytes),
+          kernel_(find_kernel(op, type)) {}
 
     Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) override {
+        if (kernel_ != nullptr) {
+            kernel_(left, right, right, units);
+            return MPI_SUCCESS;
+        }
         return mpi.Reduce_local(left, right, static_cast<int>(units), type_, op_);
     }
     Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
@@ -36,6 +46,7 @@ private:
     MPI_Comm communicator_;
     int rank_;
     std::size_t contiguous_bytes_;  // of an element; 0 where elements have gaps
+    Kernel kernel_;                 // of the operation; nullptr where the vendor combines
 };
 
 int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MPI_Datatype type,
@@ -72,6 +83,19 @@ bool has_no_gaps(OwnAlgorithms& own, MPI_Datatype type) {
     if (is_predefined_type(type)) own.contiguous_type = type;
     return true;
 }
+
+// The library's own kernel on elements that lie side by side.
+class CombineByKernel : public Combine {
+public:
+    CombineByKernel(std::size_t bytes, Kernel kernel) : Combine(bytes), kernel_(kernel) {}
+    void operator()(const std::byte* left, const std::byte* right, std::byte* result,
+                    std::size_t elements) const override {
+        kernel_(left, right, result, elements);
+    }
+
+private:
+    Kernel kernel_;
+};
 
 // The operation of the vendor on elements that lie side by side.
 class CombineByVendor : public Combine {
@@ -118,7 +142,11 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
         return &known.front();
     }
     if (!is_predefined_op(op) || !is_predefined_type(type)) return nullptr;
-    known.push_back({op, type, is_contiguous(type) ? static_cast<std::size_t>(type_size(type)) : 0, false});
+    known.push_back({.op = op,
+                     .type = type,
+                     .element_bytes = is_contiguous(type) ? static_cast<std::size_t>(type_size(type)) : 0,
+                     .kernel = find_kernel(op, type),
+                     .is_proven = false});
     std::swap(known.back(), known.front());
     return &known.front();
 }
@@ -143,17 +171,24 @@ int run_shared_bcast(Communicator& communicator, void* buffer, std::uint64_t cou
 }
 
 int run_shared_reduction(Communicator& communicator, Collective collective, const Reduction& reduction,
-                         std::size_t element_bytes) {
+                         const OwnAlgorithms::KnownReduction& known) {
     return guarded(communicator, [&] {
         NodeCollectives& node = *communicator.own().node;
         auto* output = static_cast<std::byte*>(reduction.receive_buffer);
         const auto* input =
             reduction.send_buffer == MPI_IN_PLACE ? output : static_cast<const std::byte*>(reduction.send_buffer);
-        const CombineByVendor combine(element_bytes, reduction.op, reduction.type);
-        if (collective == Collective::allreduce)
-            node.allreduce(input, output, reduction.count, combine);
-        else
-            node.reduce(reduction.root, input, output, reduction.count, combine);
+        const auto run = [&](const Combine& combine) {
+            if (collective == Collective::allreduce)
+                node.allreduce(input, output, reduction.count, combine);
+            else
+                node.reduce(reduction.root, input, output, reduction.count, combine);
+        };
+        if (known.kernel != nullptr) {
+            run(CombineByKernel(known.element_bytes, known.kernel));
+            return MPI_SUCCESS;
+        }
+        const CombineByVendor combine(known.element_bytes, reduction.op, reduction.type);
+        run(combine);
         return combine.status();
     });
 }

@@ -29,6 +29,6 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
 // The same over shared memory; a reduction that is known and whose elements have no gaps.
 int run_shared_bcast(Communicator& communicator, void* buffer, std::uint64_t count, MPI_Datatype type, int root);
 int run_shared_reduction(Communicator& communicator, Collective collective, const Reduction& reduction,
-                         std::size_t element_bytes);
+                         const OwnAlgorithms::KnownReduction& known);
 
 }  // namespace hcoll

@@ -27,11 +27,14 @@ std::string load_objects(void* handle) {
     const auto find = [&](const char* name, void*& object) {
         object = dlsym(RTLD_DEFAULT, name);
         if (object == nullptr) object = dlsym(handle, name);
-        if (object == nullptr) missing = name;
+        return object != nullptr;
     };
-#define HCOLL_OPENMPI_OBJECT(name) find(#name, openmpi_objects.name);
+#define HCOLL_OPENMPI_OBJECT(name) \
+    if (!find(#name, openmpi_objects.name)) missing = #name;
+#define HCOLL_OPENMPI_OPTIONAL_OBJECT(name) find(#name, openmpi_objects.name);
 #include "progress/openmpi_objects.def"
 #undef HCOLL_OPENMPI_OBJECT
+#undef HCOLL_OPENMPI_OPTIONAL_OBJECT
     return missing;
 }
 

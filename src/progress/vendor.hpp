@@ -36,8 +36,10 @@ extern Vendor mpi;
 // The addresses of Open MPI's predefined objects, which its handles are.
 struct OpenmpiObjects {
 #define HCOLL_OPENMPI_OBJECT(name) void* name = nullptr;
+#define HCOLL_OPENMPI_OPTIONAL_OBJECT(name) HCOLL_OPENMPI_OBJECT(name)
 #include "progress/openmpi_objects.def"
 #undef HCOLL_OPENMPI_OBJECT
+#undef HCOLL_OPENMPI_OPTIONAL_OBJECT
 };
 extern OpenmpiObjects openmpi_objects;
 

@@ -1,0 +1,24 @@
+# usage: cmake -DNM=<nm> -DOBJECTS=<object files, separated by commas> -P check_kernel_symbols.cmake
+#
+# Object files made for newer CPUs define nothing that the linker could take for the whole program's copy of an inline
+# function, and need no functions that only new compilers' run-time libraries have (16-bit floats, of GCC 12): see
+# src/algorithms/kernels/kernel_loops.hpp.
+string(REPLACE "," ";" objects "${OBJECTS}")
+if(NOT objects)
+    message(FATAL_ERROR "no object files")
+endif()
+foreach(object IN LISTS objects)
+    execute_process(COMMAND "${NM}" --defined-only --extern-only "${object}" OUTPUT_VARIABLE symbols
+                    COMMAND_ERROR_IS_FATAL ANY)
+    string(STRIP "${symbols}" symbols)
+    string(REPLACE "\n" ";" symbols "${symbols}")
+    foreach(symbol IN LISTS symbols)
+        if(NOT symbol MATCHES "^[0-9a-f]+ [DRB] .*kernels_[a-z0-9]+5tableE$")
+            message(SEND_ERROR "${object} defines ${symbol}")
+        endif()
+    endforeach()
+    execute_process(COMMAND "${NM}" --undefined-only "${object}" OUTPUT_VARIABLE needed COMMAND_ERROR_IS_FATAL ANY)
+    if(needed MATCHES "(__[a-z]*hf[a-z0-9]*)")
+        message(SEND_ERROR "${object} needs ${CMAKE_MATCH_1}")
+    endif()
+endforeach()
