@@ -318,12 +318,20 @@ bool Communicator::make_leaders(MPI_Comm duplicate, const Placement& placement, 
 // The memory that all ranks, on one node, share. False, on all ranks alike, where one of them cannot have it.
 bool Communicator::make_segment(const Settings& settings) {
     OwnAlgorithms& own = *own_;
-    SegmentAddress address;
+    // What processes know of one another may differ (spawned ones); rank 0's view holds for all.
+    struct {
+        SegmentAddress segment;
+        std::uint64_t oversubscribed;
+    } told{};
     int problem = rank_ == 0 ? own.segment.create(NodeCollectives::segment_bytes(size_, settings.shared_buffer)) : 0;
-    if (rank_ == 0) address = own.segment.address();
-    static_assert(sizeof address == 4 * sizeof(std::uint64_t));
-    if (mpi.Bcast(&address, 4, MPI_UINT64_T, 0, own.duplicate) != MPI_SUCCESS) problem = EIO;
-    if (rank_ != 0 && problem == 0 && address.bytes != 0) problem = own.segment.open(address);
+    if (rank_ == 0) {
+        const int cores = local_place().cores_of_host;
+        const int here = std::max(size_, Process::get().placements().ranks_here());
+        told = {own.segment.address(), cores > 0 && here > cores ? 1U : 0U};
+    }
+    constexpr int numbers = sizeof told / sizeof(std::uint64_t);
+    if (mpi.Bcast(&told, numbers, MPI_UINT64_T, 0, own.duplicate) != MPI_SUCCESS) problem = EIO;
+    if (rank_ != 0 && problem == 0 && told.segment.bytes != 0) problem = own.segment.open(told.segment);
     int first_problem = EIO;
     if (mpi.Allreduce(&problem, &first_problem, 1, MPI_INT, MPI_MAX, own.duplicate) != MPI_SUCCESS) first_problem = EIO;
     own.segment.close_descriptor();
@@ -336,10 +344,8 @@ bool Communicator::make_segment(const Settings& settings) {
         own.segment = SharedSegment();
         return false;
     }
-    const int cores = local_place().cores_of_host;
-    const bool oversubscribed = cores > 0 && std::max(size_, Process::get().placements().ranks_here()) > cores;
     own.node = std::make_unique<NodeCollectives>(own.segment.data(), settings.shared_buffer, *own.placement, rank_,
-                                                 Waiting(oversubscribed, drive_vendor, &own));
+                                                 Waiting(told.oversubscribed != 0, drive_vendor, &own));
     return true;
 }
 

@@ -37,29 +37,51 @@ struct Slices {
     std::size_t end(int rank) const { return begin(rank + 1); }
 };
 
+// The rings of slots, by the size of messages. In the first one flag and message share a line.
+struct SlotRing {
+    std::size_t largest_bytes;
+    std::uint64_t slots;
+
+    constexpr std::size_t data_offset() const {
+        return largest_bytes == NodeCollectives::line_bytes ? line - NodeCollectives::line_bytes : line;
+    }
+    constexpr std::size_t slot_bytes() const { return data_offset() + largest_bytes; }
+    constexpr std::size_t ring_bytes() const { return slots * slot_bytes(); }
+};
+constexpr SlotRing rings[] = {{NodeCollectives::line_bytes, 64}, {960, 32}, {NodeCollectives::short_bytes, 8}};
+constexpr std::size_t ring_count = std::size(rings);
+static_assert(rings[0].slot_bytes() == line && rings[1].slot_bytes() % line == 0);
+
+constexpr std::size_t ring_of(std::size_t bytes) {
+    std::size_t ring = 0;
+    while (bytes > rings[ring].largest_bytes) ++ring;
+    return ring;
+}
+constexpr std::size_t offset_of_ring(std::size_t ring) {
+    std::size_t offset = 0;
+    for (std::size_t before = 0; before < ring; ++before) offset += rings[before].ring_bytes();
+    return offset;
+}
+
 }  // namespace
 
+// What a rank owns: flags, slots, and behind them blocks and slices of results.
 struct NodeCollectives::Area {
-    struct alignas(line) Slot {
-        Flag flag;
-        std::byte data[slot_bytes];
-    };
-    struct Part {
-        alignas(line) Flag flag;
-        alignas(line) std::byte data[part_bytes];
-    };
     alignas(line) Flag done;      // with so many short messages
     alignas(line) Flag ready;     // so many blocks are copied in
     alignas(line) Flag reduced;   // of so many blocks its slice is combined
     alignas(line) Flag consumed;  // with so many blocks
-    Slot slot[slots];
-    Part part[parts];
+    alignas(line) std::byte slots[offset_of_ring(ring_count)];
 
+    std::byte* slot(std::uint64_t operation, std::size_t ring) {
+        return slots + offset_of_ring(ring) + operation % rings[ring].slots * rings[ring].slot_bytes();
+    }
     Flag& flag_of(std::uint64_t operation, std::size_t bytes) {
-        return bytes <= slot_bytes ? slot[operation % slots].flag : part[operation % parts].flag;
+        return *reinterpret_cast<Flag*>(slot(operation, ring_of(bytes)));
     }
     std::byte* data_of(std::uint64_t operation, std::size_t bytes) {
-        return bytes <= slot_bytes ? slot[operation % slots].data : part[operation % parts].data;
+        const std::size_t ring = ring_of(bytes);
+        return slot(operation, ring) + rings[ring].data_offset();
     }
     static Flag& done_of(Area& area) { return area.done; }
     static Flag& ready_of(Area& area) { return area.ready; }
@@ -82,9 +104,8 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
       ranks_(placement.ranks()),
       waiting_(waiting),
       group_of_rank_(static_cast<std::size_t>(placement.ranks())),
-      accumulator_(new (std::align_val_t{line}) std::byte[part_bytes]) {
+      accumulator_(new (std::align_val_t{line}) std::byte[short_bytes]) {
     assert(placement.nodes() == 1 && ranks_ > 1 && "a segment is of one node");
-    static_assert(sizeof(Area::Slot) == line);
     const bool by_socket = ranks_ > flat_ranks && placement.is_in_rank_order() && placement.sockets_of_node(0) > 1;
     const int group_ranks = ranks_ <= flat_ranks ? ranks_ : flat_ranks;
     int group = -1;
@@ -133,8 +154,9 @@ void NodeCollectives::wait_for_all(std::uint64_t value, std::uint64_t& known) {
 // ---- short messages ----
 
 std::byte* NodeCollectives::claim(std::uint64_t operation, std::size_t bytes) {
-    const std::uint64_t places = bytes <= slot_bytes ? slots : parts;
-    if (operation >= places) wait_for_all<Area::done_of>(operation - places + 1, known_done_);
+    // In any case this one's last use is over, but waiting is for half the ring.
+    const std::uint64_t slots = rings[ring_of(bytes)].slots;
+    if (operation >= known_done_ + slots) wait_for_all<Area::done_of>(operation - slots / 2, known_done_);
     return area(rank_).data_of(operation, bytes);
 }
 
@@ -238,7 +260,7 @@ void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output,
 // ---- long messages ----
 
 void NodeCollectives::wait_for_room(std::uint64_t number) {
-    if (number >= depth) wait_for_all<Area::consumed_of>(number - depth + 1, known_consumed_);
+    if (number >= known_consumed_ + depth) wait_for_all<Area::consumed_of>(number - depth / 2, known_consumed_);
 }
 
 void NodeCollectives::bcast_blocks(int root, std::byte* data, std::size_t bytes) {
@@ -261,7 +283,7 @@ void NodeCollectives::bcast_blocks(int root, std::byte* data, std::size_t bytes)
 // Pieces that leave room in the first-level cache, so that what is combined from several operands stays there.
 void NodeCollectives::combine_operands(const std::vector<const std::byte*>& operands, std::byte* result,
                                        std::size_t bytes, const Combine& combine) const {
-    const std::size_t piece = part_bytes / combine.element_bytes * combine.element_bytes;
+    const std::size_t piece = short_bytes / combine.element_bytes * combine.element_bytes;
     for (std::size_t offset = 0; offset < bytes; offset += piece) {
         const std::size_t length = std::min(piece, bytes - offset);
         const std::byte* left = operands.front() + offset;
@@ -348,7 +370,7 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
 // ---- which way ----
 
 void NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes) {
-    if (bytes <= part_bytes)
+    if (bytes <= short_bytes)
         bcast_short(root, data, bytes);
     else
         bcast_blocks(root, data, bytes);
@@ -357,10 +379,11 @@ void NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes) {
 void NodeCollectives::reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
                              const Combine& combine) {
     const std::size_t bytes = elements * combine.element_bytes;
+    // With fewer cores than ranks, slices are not combined at the same time.
     constexpr int most_ranks_at_root = 3;
-    if (bytes <= part_bytes)
+    if (bytes <= short_bytes)
         reduce_short(root, input, output, bytes, combine);
-    else if (ranks_ <= most_ranks_at_root)
+    else if (ranks_ <= most_ranks_at_root || waiting_.is_oversubscribed())
         reduce_at_root(root, input, output, bytes, combine);
     else
         reduce_by_slices(root, input, output, bytes, combine);
@@ -369,7 +392,7 @@ void NodeCollectives::reduce(int root, const std::byte* input, std::byte* output
 void NodeCollectives::allreduce(const std::byte* input, std::byte* output, std::size_t elements,
                                 const Combine& combine) {
     const std::size_t bytes = elements * combine.element_bytes;
-    if (bytes <= part_bytes)
+    if (bytes <= short_bytes)
         allreduce_short(input, output, bytes, combine);
     else
         reduce_by_slices(no_root, input, output, bytes, combine);

@@ -1,13 +1,12 @@
 // Collectives of the ranks of one node over a shared segment: the direct path beside the engine.
 //
 // Every rank owns an area of the segment and is the only one that writes to it; the others wait for its flags and read.
-// There are three ways, by size. With n ranks and m bytes:
+// There are two ways, by size. With n ranks and m bytes:
 //
-//   slots     a rank's message lies in the cache line of its flag: one transfer of a line brings both
+//   slots     a rank's message lies in the cache line of its flag, or behind it: one transfer of a line brings both
 //             bcast      root  [flag|message] --> all read it
 //             allreduce  every rank [flag|operand]; every rank reads all n and combines them in the order of ranks
 //             reduce     the same, but only the root reads
-//   parts     the same with slots of several lines, up to part_bytes
 //   blocks    long messages pass through a ring of `depth` blocks that stays in cache
 //             bcast      root copies block k + 1 in while the others copy block k out: m in, m out
 //             reduce, allreduce by slices: every rank copies in what its peers combine ((n-1)/n m), combines its own slice
@@ -15,10 +14,11 @@
 //                        ranks, the root of a reduce combines all of it: it need not copy out
 //
 // More than flat_ranks: the ranks form groups of neighbours (sockets, where the placement says so); the members of a group
-// talk to its leader only, and leaders to one another, by slots and parts as above.
+// talk to its leader only, and leaders to one another, by slots as above.
 //
-// No rank writes a slot, part or block again before all have said that they are done with what was in it: `depth` of them
-// may be under way. So a root that runs ahead is held back, and nothing needs a barrier.
+// Slots and blocks are rings: no rank writes one again before all have said that they are done with what was in it. So a
+// root that runs ahead is held back, and nothing needs a barrier. Who has to wait for a place waits until half the ring is
+// free: where ranks share cores, a rank's turn is then good for many messages.
 //
 // All ranks get the same bits: operands are combined in the order of groups and ranks, by everybody alike.
 //
@@ -54,7 +54,7 @@ public:
     static std::size_t segment_bytes(int ranks, std::size_t buffer_bytes);
 
     // `base` is zeroed memory of segment_bytes(placement.ranks(), buffer_bytes) bytes, page-aligned, that all ranks share.
-    // All ranks of the placement are on one node.
+    // All ranks of the placement are on one node, and agree on whether they share cores.
     NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank, Waiting waiting);
 
     void bcast(int root, std::byte* data, std::size_t bytes);
@@ -64,11 +64,10 @@ public:
     void allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine);
 
     static constexpr int flat_ranks = 8;
-    static constexpr std::size_t slot_bytes = 48;
-    static constexpr std::size_t part_bytes = 8 << 10;
-    static constexpr std::uint64_t slots = 16;
-    static constexpr std::uint64_t parts = 4;
-    static constexpr std::uint64_t depth = 16;
+    // A short message lies in a slot; one of line_bytes in the line of its flag.
+    static constexpr std::size_t short_bytes = 8 << 10;
+    static constexpr std::size_t line_bytes = 48;
+    static constexpr std::uint64_t depth = 16;  // blocks
 
 private:
     struct Area;
@@ -121,7 +120,7 @@ private:
     std::uint64_t known_consumed_ = 0;  // all are done with that many of them, at least
     std::uint64_t known_ready_ = 0;     // all have copied that many in, at least
     std::uint64_t known_reduced_ = 0;
-    std::unique_ptr<std::byte, Free> accumulator_;  // part_bytes
+    std::unique_ptr<std::byte, Free> accumulator_;  // short_bytes
 };
 
 }  // namespace hcoll

@@ -41,6 +41,8 @@ public:
         wait(flag, value);
     }
 
+    bool is_oversubscribed() const { return most_spins_ == 0; }
+
 private:
     void wait(Flag& flag, std::uint64_t value);
 

@@ -11,9 +11,24 @@ constexpr std::uint64_t kibi = 1024;
 constexpr std::uint64_t mebi = 1024 * kibi;
 constexpr int any = std::numeric_limits<int>::max();
 
-// Measured with hcoll-bench (vendor/own in one run, medians of 15 blocks) on 2 ranks on 2 cores of one host, MPICH 4.0.2
-// and Open MPI 4.1.4. Other numbers of ranks have no rule until they are measured on machines that have the cores.
+// Measured with hcoll-bench (vendor/own in one run, medians of 15 blocks) on one host of 2 cores, MPICH 4.0.2 and Open MPI
+// 4.1.4; docs/tuning.md has the figures. Shared memory: 2 ranks on 2 cores, 4 and 8 ranks on 2 cores, all sizes; more ranks
+// have no rule until they are measured. The rules behind it hold where ranks cannot share memory: 2 ranks on 2 cores.
 constexpr MeasuredRule measured[] = {
+    // 0.66 to 2.8 between, by where the machine runs its two cores; the vendor copies once, from memory that nobody writes
+    {VendorKind::mpich, Collective::bcast, 2, 2, 32 * kibi, "shared"},
+    {VendorKind::mpich, Collective::bcast, 2, 2, 2 * mebi, "vendor"},
+    {VendorKind::mpich, Collective::bcast, 2, 2, any_size, "shared"},
+    {VendorKind::mpich, Collective::bcast, 3, 8, any_size, "shared"},
+    {VendorKind::mpich, Collective::reduce, 2, 8, any_size, "shared"},
+    {VendorKind::mpich, Collective::allreduce, 2, 8, any_size, "shared"},
+    // the same
+    {VendorKind::openmpi, Collective::bcast, 2, 2, 16 * kibi, "shared"},
+    {VendorKind::openmpi, Collective::bcast, 2, 2, 2 * mebi, "vendor"},
+    {VendorKind::openmpi, Collective::bcast, 2, 2, any_size, "shared"},
+    {VendorKind::openmpi, Collective::bcast, 3, 8, any_size, "shared"},
+    {VendorKind::openmpi, Collective::reduce, 2, 8, any_size, "shared"},
+    {VendorKind::openmpi, Collective::allreduce, 2, 8, any_size, "shared"},
     // 1.10 at 2 KB to 7.6 at 512 KB
     {VendorKind::mpich, Collective::reduce, 2, 2, any_size, "binomial"},
     // 0.80 at 8 B, 1.04 to 1.34 between, 0.93 at 512 KB

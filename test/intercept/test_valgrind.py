@@ -1,5 +1,7 @@
 """A random program under valgrind's memcheck: no error may have a frame of libhcoll in it, and none of its memory is lost.
 
+usage: test_valgrind.py messages|shared_memory
+
 The MPI libraries have errors of their own under valgrind, which do not count.
 """
 
@@ -11,9 +13,11 @@ import tempfile
 import xml.etree.ElementTree as xml
 
 FLAVOUR, BUILD, SOURCE = (os.environ[f"HCOLL_TEST_{name}"] for name in ("FLAVOUR", "BUILD", "SOURCE"))
-ALGORITHMS = {"LIBHCOLL_BCAST": "chain:segment=1k", "LIBHCOLL_REDUCE": "binomial:segment=1k",
-              "LIBHCOLL_ALLREDUCE": "recursive_doubling:segment=2k", "LIBHCOLL_SETUP_CALLS": "1",
-              "LIBHCOLL_REPORT": "1", "LIBHCOLL_PLAN_CACHE": "4k"}
+COMMON = {"LIBHCOLL_SETUP_CALLS": "1", "LIBHCOLL_REPORT": "1", "LIBHCOLL_PLAN_CACHE": "4k"}
+ALGORITHMS = {"messages": {"LIBHCOLL_BCAST": "chain:segment=1k", "LIBHCOLL_REDUCE": "binomial:segment=1k",
+                           "LIBHCOLL_ALLREDUCE": "recursive_doubling:segment=2k"},
+              "shared_memory": {"LIBHCOLL_BCAST": "shared", "LIBHCOLL_REDUCE": "shared", "LIBHCOLL_ALLREDUCE": "shared",
+                                "LIBHCOLL_SHARED_BUFFER": "64k"}}
 
 
 def is_own(error):
@@ -29,7 +33,8 @@ def main():
     if shutil.which("valgrind") is None:
         print("SKIP: needs valgrind")
         return 77
-    settings = [word for name, value in ALGORITHMS.items() for word in ("-e", f"{name}={value}")]
+    chosen = COMMON | ALGORITHMS[sys.argv[1]]
+    settings = [word for name, value in chosen.items() for word in ("-e", f"{name}={value}")]
     settings += ["-e", f"LD_PRELOAD={BUILD}/lib/libhcoll.so"]
     with tempfile.TemporaryDirectory() as folder:
         command = [f"{SOURCE}/scripts/mpirun-test", FLAVOUR, "2", *settings, "--", "valgrind", "--quiet",

@@ -59,10 +59,11 @@ struct Call {
 
 // Sizes around every boundary between two ways, and around blocks.
 std::vector<std::size_t> sizes(std::size_t block_elements) {
-    const std::size_t slot = NodeCollectives::slot_bytes / sizeof(RankRun);
-    const std::size_t part = NodeCollectives::part_bytes / sizeof(RankRun);
+    const std::size_t line = NodeCollectives::line_bytes / sizeof(RankRun);
+    const std::size_t slot = 960 / sizeof(RankRun);
+    const std::size_t longest = NodeCollectives::short_bytes / sizeof(RankRun);
     std::vector<std::size_t> found = {1, 2, 100, 700};
-    for (const std::size_t edge : {slot, part, block_elements, 2 * block_elements, 7 * block_elements})
+    for (const std::size_t edge : {line, slot, longest, block_elements, 2 * block_elements, 7 * block_elements})
         for (const std::size_t each : {edge - 1, edge, edge + 1}) found.push_back(each);
     return found;
 }
@@ -175,7 +176,7 @@ TEST_P(NodeCollectivesOf, GiveTheRightResultsWhoeverIsLate) {
     std::shuffle(calls.begin(), calls.end(), random);
     // Rows of equal short calls, in which places are used again.
     for (const Call::Kind kind : {Call::bcast, Call::reduce, Call::allreduce})
-        for (int i = 0; i < 60; ++i) add(kind, ranks - 1, 1 + static_cast<std::size_t>(i) % 3);
+        for (int i = 0; i < 150; ++i) add(kind, ranks - 1, 1 + static_cast<std::size_t>(i) % 3);
     const Placement one_socket = Placement::one_node(ranks);
     run_calls(one_socket, calls, buffer_bytes, ranks > 2);
     std::vector<Seat> seats;

@@ -112,6 +112,29 @@ TEST(Selection, ASettingHoldsForAllSizesAndWhatNoRuleCoversIsTheVendors) {
         }
 }
 
+TEST(Selection, SharedMemoryRunsOnlyWhereRanksHaveIt) {
+    std::vector<std::string> warnings;
+    const Settings settings = parse({{"LIBHCOLL_BCAST", "shared"}}, warnings);
+    EXPECT_TRUE(warnings.empty());
+    const Placement node = Placement::one_node(64);
+    const auto table_of = [&](Collective collective, const Placement& placement, bool has_shared_memory) {
+        return make_decision_table(settings, VendorKind::mpich, collective, placement, has_shared_memory);
+    };
+    const Decision shared = decide(table_of(Collective::bcast, node, true), 1000);
+    EXPECT_TRUE(shared.shared && shared.is_own() && shared.algorithm == nullptr);
+    EXPECT_EQ(shared.why, "setting LIBHCOLL_BCAST");
+    EXPECT_FALSE(decide(table_of(Collective::bcast, node, false), 1000).is_own());
+    // A built-in rule.
+    EXPECT_TRUE(decide(table_of(Collective::allreduce, Placement::one_node(8), true), 8).shared);
+    EXPECT_FALSE(decide(table_of(Collective::allreduce, Placement::one_node(8), false), 8).is_own());
+    EXPECT_EQ(decide(table_of(Collective::reduce, Placement::one_node(2), false), 8).algorithm->name, "binomial");
+    for (const SizeRange& range : table_of(Collective::bcast, Placement({{0, 0, 0}, {1, 0, 0}}), false))
+        EXPECT_FALSE(range.decision.shared);
+    EXPECT_EQ(parse({{"LIBHCOLL_ALLREDUCE", "shared"}, {"LIBHCOLL_REPRODUCIBLE", "1"}}, warnings).reproducible, true);
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_NE(warnings[0].find("shared memory gives other bits"), std::string::npos);
+}
+
 TEST(Selection, RulesHoldForTheirRanksAndSizesOnly) {
     const Settings settings;
     const DecisionTable two =
