@@ -109,7 +109,7 @@ bool has_valid_buffers(const Reduction& reduction, bool has_output, bool may_be_
     return !has_null || may_have_null_buffer(reduction.type);
 }
 
-// Not every predefined operation takes every type, and which do is the vendor's business. The first time that a pair is
+// Not every predefined operation takes every type. Where there is no kernel, which do is the vendor's business. The first time that a pair is
 // used on a communicator, on all ranks alike, the vendor is asked with no elements: a wrong pair gets its own error.
 template <typename Ask>
 int prove_operation(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type, Ask&& ask) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <dlfcn.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -61,6 +62,14 @@ MPI_Comm make_communicator(MPI_Comm parent, const std::vector<int>* ranks) {
     return made;
 }
 
+// Buffers may then lie in a device's memory, which only the MPI library may be able to read, and which ranks pass such is
+// known to each of them alone.
+bool has_gpu_runtime() {
+    for (const char* symbol : {"cuInit", "hipInit", "zeInit"})
+        if (dlsym(RTLD_DEFAULT, symbol) != nullptr) return true;
+    return false;
+}
+
 // The same on all ranks; true also where it cannot be told.
 bool is_true_anywhere(bool here, MPI_Comm communicator) {
     const int mine = here ? 1 : 0;
@@ -68,11 +77,13 @@ bool is_true_anywhere(bool here, MPI_Comm communicator) {
     return mpi.Allreduce(&mine, &anywhere, 1, MPI_INT, MPI_MAX, communicator) != MPI_SUCCESS || anywhere != 0;
 }
 
-// What a rank does while it waits for long in shared memory: a peer may be waiting for the rest of a message that this one
-// has begun to send, and the MPI library moves it only when it is called.
+// What a rank does now and then in shared memory: a peer may be waiting for the rest of a message that this one has begun
+// to send, and the MPI library moves it only when it is called. It probes for what nobody sends, a message to itself with
+// the last tag: where a probe finds something, the MPI libraries move nothing else.
 void drive_vendor(void* own) {
+    const auto* self = static_cast<OwnAlgorithms*>(own);
     int found = 0;
-    mpi.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, static_cast<OwnAlgorithms*>(own)->duplicate, &found, MPI_STATUS_IGNORE);
+    mpi.Iprobe(self->rank, self->tag_upper_bound, self->duplicate, &found, MPI_STATUS_IGNORE);
 }
 
 int tag_upper_bound(MPI_Comm communicator) {
@@ -211,9 +222,13 @@ void Communicator::set_up() {
         const std::lock_guard lock(registry().mutex);
         has_room = registry().duplicates < agreed->settings.communicators;
     }
-    enum { hash, inverse_hash, no_room, not_watched, beyond_world, fields };
-    std::array<std::uint64_t, fields> mine = {agreed->hash, ~agreed->hash, has_room ? 0U : 1U, is_watched_ ? 0U : 1U,
-                                              is_within_world_ ? 0U : 1U};
+    enum { hash, inverse_hash, no_room, not_watched, beyond_world, device, fields };
+    std::array<std::uint64_t, fields> mine = {agreed->hash,
+                                              ~agreed->hash,
+                                              has_room ? 0U : 1U,
+                                              is_watched_ ? 0U : 1U,
+                                              is_within_world_ ? 0U : 1U,
+                                              has_gpu_runtime() ? 1U : 0U};
     std::array<std::uint64_t, fields> all{};
     if (mpi.Allreduce(mine.data(), all.data(), fields, MPI_UINT64_T, MPI_MAX, handle_) != MPI_SUCCESS)
         return give_to_vendor(reason::no_context);
@@ -223,6 +238,7 @@ void Communicator::set_up() {
     if (rank_ == 0) process.print_warnings();
 
     if (!agreed->settings.enable) return give_to_vendor(reason::disabled);
+    if (all[device] != 0) return give_to_vendor(reason::device);
     if (agreed->settings.leave_all_to_vendor()) return give_to_vendor(reason::settings);
     std::shared_ptr<const Placement> placement = find_placement(*agreed, all[beyond_world] == 0);
     if (placement == nullptr) return give_to_vendor(reason::no_context);
@@ -282,8 +298,8 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
     if (wants_leaders && !make_leaders(duplicate, *placement, leaders))
         for (DecisionTable& table : decisions)
             for (SizeRange& range : table) range.decision.do_without_leaders();
-    own_ = std::make_unique<OwnAlgorithms>(duplicate, tag_upper_bound(duplicate), agreed.settings, std::move(placement),
-                                           leaders);
+    own_ = std::make_unique<OwnAlgorithms>(duplicate, rank_, tag_upper_bound(duplicate), agreed.settings,
+                                           std::move(placement), leaders);
     if (is_wanted([](const Decision& decision) { return decision.shared; }) && !make_segment(agreed.settings))
         decisions = make_decisions(agreed.settings, *own_->placement, false);
     for (DecisionTable& table : decisions)
@@ -331,22 +347,36 @@ bool Communicator::make_segment(const Settings& settings) {
     }
     constexpr int numbers = sizeof told / sizeof(std::uint64_t);
     if (mpi.Bcast(&told, numbers, MPI_UINT64_T, 0, own.duplicate) != MPI_SUCCESS) problem = EIO;
-    if (rank_ != 0 && problem == 0 && told.segment.bytes != 0) problem = own.segment.open(told.segment);
-    int first_problem = EIO;
-    if (mpi.Allreduce(&problem, &first_problem, 1, MPI_INT, MPI_MAX, own.duplicate) != MPI_SUCCESS) first_problem = EIO;
+    if (problem == 0 && told.segment.bytes != 0)
+        problem = join_segment(told.segment, told.oversubscribed != 0, settings);
+    int worst_problem = EIO;
+    if (mpi.Allreduce(&problem, &worst_problem, 1, MPI_INT, MPI_MAX, own.duplicate) != MPI_SUCCESS) worst_problem = EIO;
     own.segment.close_descriptor();
-    if (first_problem != 0) {
-        static std::atomic<bool> has_warned{false};
-        if (rank_ == 0 && !has_warned.exchange(true))
-            log_line(LogLevel::warn,
-                     fmt::format("{} ranks of one node cannot share memory ({}); they send messages instead", size_,
-                                 std::strerror(first_problem)));
-        own.segment = SharedSegment();
-        return false;
+    if (worst_problem == 0) return true;
+    static std::atomic<bool> has_warned{false};
+    if (rank_ == 0 && !has_warned.exchange(true))
+        log_line(LogLevel::warn,
+                 fmt::format("{} ranks of one node cannot share memory ({}); they send messages instead", size_,
+                             std::strerror(worst_problem)));
+    own.node.reset();
+    own.segment = SharedSegment();
+    return false;
+}
+
+// This rank's part of it. Returns 0 or an errno.
+int Communicator::join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings) {
+    OwnAlgorithms& own = *own_;
+    int problem = rank_ == 0 ? 0 : own.segment.open(address);
+    const NodeCollectives::Part part = NodeCollectives::own_part(rank_, settings.shared_buffer);
+    if (problem == 0) problem = own.segment.reserve(part.offset, part.bytes);
+    if (problem != 0) return problem;
+    try {
+        own.node = std::make_unique<NodeCollectives>(own.segment.data(), settings.shared_buffer, *own.placement, rank_,
+                                                     Waiting(oversubscribed, drive_vendor, &own));
+    } catch (const std::bad_alloc&) {
+        return ENOMEM;
     }
-    own.node = std::make_unique<NodeCollectives>(own.segment.data(), settings.shared_buffer, *own.placement, rank_,
-                                                 Waiting(told.oversubscribed != 0, drive_vendor, &own));
-    return true;
+    return 0;
 }
 
 void Communicator::free_duplicate() {

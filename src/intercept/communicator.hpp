@@ -49,6 +49,7 @@ inline constexpr const char* no_bytes = "no bytes";
 inline constexpr const char* non_blocking = "non-blocking";
 inline constexpr const char* disabled = "LIBHCOLL_ENABLE=0";
 inline constexpr const char* freed = "being freed";
+inline constexpr const char* device = "a GPU runtime is loaded: buffers may be the device's";
 inline constexpr const char* not_watched = "the MPI library does not tell when it is freed";
 }  // namespace reason
 
@@ -80,15 +81,19 @@ using DecisionTables = std::array<DecisionTable, intercepted_count>;
 
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
 struct OwnAlgorithms {
-    OwnAlgorithms(MPI_Comm communicator, int tag_upper_bound, const Settings& settings,
+    OwnAlgorithms(MPI_Comm communicator, int own_rank, int largest_tag, const Settings& settings,
                   std::shared_ptr<const Placement> where, MPI_Comm leaders_of_nodes)
         : duplicate(communicator),
+          rank(own_rank),
+          tag_upper_bound(largest_tag),
           leaders(leaders_of_nodes),
           placement(std::move(where)),
           plans(settings.plan_cache),
           transport(communicator, placement->ranks(), tag_upper_bound, leaders) {}
 
     MPI_Comm duplicate;
+    int rank;
+    int tag_upper_bound;
     MPI_Comm leaders;  // of the nodes' leaders, where an algorithm wants it, on those that are
     std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
     DecisionTables decisions;
@@ -105,7 +110,7 @@ struct OwnAlgorithms {
         MPI_Datatype type;
         std::size_t element_bytes;  // 0 where elements have gaps
         Kernel kernel;              // nullptr where the vendor combines
-        bool is_proven;             // the vendor takes the pair
+        bool is_proven;             // MPI defines the pair (there is a kernel), or the vendor takes it
     };
     std::vector<KnownReduction> known_reductions;
     MPI_Datatype contiguous_type = MPI_DATATYPE_NULL;  // the predefined type without gaps that was used last
@@ -185,6 +190,7 @@ private:
     DecisionTables make_decisions(const Settings& settings, const Placement& placement, bool has_shared_memory) const;
     bool make_leaders(MPI_Comm duplicate, const Placement& placement, MPI_Comm& leaders) const;
     bool make_segment(const Settings& settings);
+    int join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings);
     std::shared_ptr<const Placement> find_placement(const AgreedSettings& agreed, bool is_within_world);
     void free_duplicate();
     void retire();

@@ -104,7 +104,7 @@ public:
     void operator()(const std::byte* left, const std::byte* right, std::byte* result,
                     std::size_t elements) const override {
         // The vendor's result takes the place of the right operand.
-        std::array<std::byte, 1024> piece;
+        alignas(64) std::array<std::byte, 1024> piece;
         const std::size_t step = piece.size() / element_bytes;
         for (std::size_t first = 0; first < elements; first += step) {
             const std::size_t count = std::min(step, elements - first);
@@ -142,11 +142,12 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
         return &known.front();
     }
     if (!is_predefined_op(op) || !is_predefined_type(type)) return nullptr;
+    const Kernel kernel = find_kernel(op, type);
     known.push_back({.op = op,
                      .type = type,
                      .element_bytes = is_contiguous(type) ? static_cast<std::size_t>(type_size(type)) : 0,
-                     .kernel = find_kernel(op, type),
-                     .is_proven = false});
+                     .kernel = kernel,
+                     .is_proven = kernel != nullptr});
     std::swap(known.back(), known.front());
     return &known.front();
 }
@@ -159,10 +160,16 @@ int run_shared_bcast(Communicator& communicator, void* buffer, std::uint64_t cou
             own.node->bcast(root, static_cast<std::byte*>(buffer), bytes);
             return MPI_SUCCESS;
         }
-        std::byte* message = own.scratch.get(bytes);
+        // The others are in the collective, whatever happens here.
+        std::byte* message = nullptr;
+        try {
+            message = own.scratch.get(bytes);
+        } catch (const std::bad_alloc&) {
+            own.node->bcast(root, nullptr, bytes);
+            return MPI_ERR_NO_MEM;
+        }
         const bool is_root = communicator.rank() == root;
         int status = is_root ? pack(buffer, count, type, message, own.duplicate) : MPI_SUCCESS;
-        // The others are in the collective, whatever has happened here.
         own.node->bcast(root, message, bytes);
         if (!is_root) status = unpack(message, buffer, count, type, own.duplicate);
         own.scratch.trim();

@@ -88,9 +88,14 @@ struct NodeCollectives::Area {
     static Flag& consumed_of(Area& area) { return area.consumed; }
 
     static std::size_t bytes(std::size_t buffer_bytes) {
-        return rounded_up(sizeof(Area), page) + depth * (block_bytes_of(buffer_bytes) + slice_bytes_of(buffer_bytes));
+        return rounded_up(sizeof(Area), page) +
+               rounded_up(depth * (block_bytes_of(buffer_bytes) + slice_bytes_of(buffer_bytes)), page);
     }
 };
+
+NodeCollectives::Part NodeCollectives::own_part(int rank, std::size_t buffer_bytes) {
+    return {page + static_cast<std::size_t>(rank) * Area::bytes(buffer_bytes), Area::bytes(buffer_bytes)};
+}
 
 std::size_t NodeCollectives::segment_bytes(int ranks, std::size_t buffer_bytes) {
     return page + static_cast<std::size_t>(ranks) * Area::bytes(buffer_bytes);
@@ -104,6 +109,7 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
       ranks_(placement.ranks()),
       waiting_(waiting),
       group_of_rank_(static_cast<std::size_t>(placement.ranks())),
+      operands_(static_cast<std::size_t>(placement.ranks())),
       accumulator_(new (std::align_val_t{line}) std::byte[short_bytes]) {
     assert(placement.nodes() == 1 && ranks_ > 1 && "a segment is of one node");
     const bool by_socket = ranks_ > flat_ranks && placement.is_in_rank_order() && placement.sockets_of_node(0) > 1;
@@ -174,18 +180,35 @@ const std::byte* NodeCollectives::read(int rank, std::uint64_t operation, std::s
     return area(rank).data_of(operation, bytes);
 }
 
-void NodeCollectives::finish(std::uint64_t operation) { raise(area(rank_).done, operation + 1); }
+void NodeCollectives::finish(std::uint64_t operation) {
+    raise(area(rank_).done, operation + 1);
+    progress_sometimes();
+}
+
+void NodeCollectives::finish_block(std::uint64_t number) {
+    raise(area(rank_).consumed, number + 1);
+    progress_sometimes();
+}
+
+void NodeCollectives::progress_sometimes() {
+    constexpr int often_enough = 32;
+    if (++since_progress_ < often_enough) return;
+    since_progress_ = 0;
+    waiting_.drive();
+}
 
 void NodeCollectives::bcast_short(int root, std::byte* data, std::size_t bytes) {
     const std::uint64_t operation = operation_++;
     const int leader = group_.front();
     if (rank_ == root) {
-        publish_copy(operation, data, bytes);
-    } else if (is_in_group(root) || rank_ == leader) {
-        copy_shared(data, read(root, operation, bytes), bytes);
-        if (!is_in_group(root) && group_.size() > 1) publish_copy(operation, data, bytes);
+        std::byte* slot = claim(operation, bytes);
+        if (data != nullptr) std::memcpy(slot, data, bytes);
+        publish(operation, bytes);
     } else {
-        copy_shared(data, read(leader, operation, bytes), bytes);
+        const bool from_root = is_in_group(root) || rank_ == leader;
+        const std::byte* message = read(from_root ? root : leader, operation, bytes);
+        if (!is_in_group(root) && rank_ == leader && group_.size() > 1) publish_copy(operation, message, bytes);
+        if (data != nullptr) copy_shared(data, message, bytes);
     }
     finish(operation);
 }
@@ -270,26 +293,25 @@ void NodeCollectives::bcast_blocks(int root, std::byte* data, std::size_t bytes)
         const std::size_t length = std::min(block_bytes, bytes - offset);
         if (rank_ == root) {
             wait_for_room(number);
-            std::memcpy(block(root, number), data + offset, length);
+            if (data != nullptr) std::memcpy(block(root, number), data + offset, length);
             raise(area(root).ready, number + 1);
         } else {
             waiting_.until(area(root).ready, number + 1);
-            copy_shared(data + offset, block(root, number), length);
+            if (data != nullptr) copy_shared(data + offset, block(root, number), length);
         }
-        raise(area(rank_).consumed, number + 1);
+        finish_block(number);
     }
 }
 
 // Pieces that leave room in the first-level cache, so that what is combined from several operands stays there.
-void NodeCollectives::combine_operands(const std::vector<const std::byte*>& operands, std::byte* result,
-                                       std::size_t bytes, const Combine& combine) const {
+void NodeCollectives::combine_operands(std::byte* result, std::size_t bytes, const Combine& combine) const {
     const std::size_t piece = short_bytes / combine.element_bytes * combine.element_bytes;
     for (std::size_t offset = 0; offset < bytes; offset += piece) {
         const std::size_t length = std::min(piece, bytes - offset);
-        const std::byte* left = operands.front() + offset;
-        for (std::size_t i = 1; i < operands.size(); ++i) {
-            std::byte* target = i + 1 == operands.size() ? result + offset : accumulator_.get();
-            combine(left, operands[i] + offset, target, length / combine.element_bytes);
+        const std::byte* left = operands_.front() + offset;
+        for (std::size_t i = 1; i < operands_.size(); ++i) {
+            std::byte* target = i + 1 == operands_.size() ? result + offset : accumulator_.get();
+            combine(left, operands_[i] + offset, target, length / combine.element_bytes);
             left = target;
         }
     }
@@ -298,22 +320,21 @@ void NodeCollectives::combine_operands(const std::vector<const std::byte*>& oper
 void NodeCollectives::reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                                      const Combine& combine) {
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_) / combine.element_bytes * combine.element_bytes;
-    std::vector<const std::byte*> operands(static_cast<std::size_t>(ranks_));
     for (std::size_t offset = 0; offset < bytes; offset += block_bytes) {
         const std::uint64_t number = block_number_++;
         const std::size_t length = std::min(block_bytes, bytes - offset);
         if (rank_ == root) {
             for (int each = 0; each < ranks_; ++each) {
                 if (each != root) waiting_.until(area(each).ready, number + 1);
-                operands[static_cast<std::size_t>(each)] = each == root ? input + offset : block(each, number);
+                operands_[static_cast<std::size_t>(each)] = each == root ? input + offset : block(each, number);
             }
-            combine_operands(operands, output + offset, length, combine);
+            combine_operands(output + offset, length, combine);
         } else {
             wait_for_room(number);
             std::memcpy(block(rank_, number), input + offset, length);
             raise(area(rank_).ready, number + 1);
         }
-        raise(area(rank_).consumed, number + 1);
+        finish_block(number);
     }
 }
 
@@ -338,7 +359,6 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
         std::memcpy(target + end, source + end, slices.end(ranks_ - 1) - end);
         raise(area(rank_).ready, first + index + 1);
     };
-    std::vector<const std::byte*> operands(static_cast<std::size_t>(ranks_));
     copy_in(0);
     for (std::uint64_t index = 0; index < blocks; ++index) {
         if (index + 1 < blocks) copy_in(index + 1);
@@ -348,10 +368,10 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
         const std::size_t length = slices.end(rank_) - begin;
         wait_for_all<Area::ready_of>(number + 1, known_ready_);
         for (int each = 0; each < ranks_; ++each)
-            operands[static_cast<std::size_t>(each)] =
+            operands_[static_cast<std::size_t>(each)] =
                 (each == rank_ ? input + index * block_bytes : block(each, number)) + begin;
         std::byte* own = result_slice(rank_, number);
-        combine_operands(operands, own, length, combine);
+        combine_operands(own, length, combine);
         raise(area(rank_).reduced, number + 1);
         if (root == rank_ || root == no_root) {
             std::byte* target = output + index * block_bytes;
@@ -363,7 +383,7 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
                             slices.end(each) - slices.begin(each));
             }
         }
-        raise(area(rank_).consumed, number + 1);
+        finish_block(number);
     }
 }
 

@@ -20,6 +20,9 @@
 // root that runs ahead is held back, and nothing needs a barrier. Who has to wait for a place waits until half the ring is
 // free: where ranks share cores, a rank's turn is then good for many messages.
 //
+// Collectives may follow one another without any wait, while messages that were begun before have to move: every so many
+// slots and blocks, a rank drives the MPI library, whether it waits or not.
+//
 // All ranks get the same bits: operands are combined in the order of groups and ranks, by everybody alike.
 //
 // Sources: flags and payload in one line: Jain et al. 2018 (release-gather), Katevenis et al. 2022 (XHC); slices: Luo
@@ -52,11 +55,17 @@ class NodeCollectives {
 public:
     // How a segment is divided, by the bytes that each rank may have for its blocks.
     static std::size_t segment_bytes(int ranks, std::size_t buffer_bytes);
+    // What a rank writes of it.
+    struct Part {
+        std::size_t offset, bytes;
+    };
+    static Part own_part(int rank, std::size_t buffer_bytes);
 
     // `base` is zeroed memory of segment_bytes(placement.ranks(), buffer_bytes) bytes, page-aligned, that all ranks share.
     // All ranks of the placement are on one node, and agree on whether they share cores.
     NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank, Waiting waiting);
 
+    // With data a null pointer a rank takes part without a message: what the others get from such a root is undefined.
     void bcast(int root, std::byte* data, std::size_t bytes);
     // `input` is this rank's operand; output is written on the root only, and may be input. `elements` is not 0.
     void reduce(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine);
@@ -91,6 +100,8 @@ private:
     void publish_copy(std::uint64_t operation, const std::byte* data, std::size_t bytes);
     const std::byte* read(int rank, std::uint64_t operation, std::size_t bytes);
     void finish(std::uint64_t operation);
+    void finish_block(std::uint64_t number);
+    void progress_sometimes();
     void combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own, std::uint64_t operation,
                        std::byte* result, std::size_t bytes, const Combine& combine);
 
@@ -99,8 +110,7 @@ private:
     void allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
 
     void wait_for_room(std::uint64_t number);
-    void combine_operands(const std::vector<const std::byte*>& operands, std::byte* result, std::size_t bytes,
-                          const Combine& combine) const;
+    void combine_operands(std::byte* result, std::size_t bytes, const Combine& combine) const;
     void bcast_blocks(int root, std::byte* data, std::size_t bytes);
     void reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,
@@ -114,6 +124,8 @@ private:
     std::vector<int> group_;    // the ranks of this rank's group, ascending; the first leads
     std::vector<int> leaders_;  // of all groups
     std::vector<int> group_of_rank_;
+    std::vector<const std::byte*> operands_;  // of one combination, by rank
+    int since_progress_ = 0;
     std::uint64_t operation_ = 0;       // short messages so far
     std::uint64_t known_done_ = 0;      // all ranks are done with that many of them, at least
     std::uint64_t block_number_ = 0;    // blocks so far

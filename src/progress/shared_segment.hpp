@@ -1,8 +1,11 @@
 // Memory that the processes of one node share.
 //
-// It is an anonymous file (memfd): it has no name in /dev/shm that a killed job could leave behind, it does not depend on
-// the size of /dev/shm, and no write to it can raise SIGBUS. Others open it through the creator's /proc entry; a number
-// drawn by the creator, at the beginning of the memory, tells whether it is the one that was meant.
+// It is an anonymous file (memfd): it has no name in /dev/shm that a killed job could leave behind, and does not depend on
+// the size of /dev/shm. Others open it through the creator's /proc entry; its name, its size and a number drawn by the
+// creator tell whether it is the one that was meant, and not that of a process in another container or on another host.
+//
+// Where the system never promises more memory than it has (vm.overcommit_memory=2), it promises none for such a file until a
+// page is touched, and a rank would get SIGBUS. There each rank reserves its own part beforehand.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +21,7 @@ struct SegmentAddress {
     std::uint64_t secret = 0;
 };
 
-// Pages belong to the NUMA node of the rank that writes them first.
+// Pages belong to the NUMA node of the rank that writes them first. Functions return 0 or an errno.
 class SharedSegment {
 public:
     SharedSegment() = default;
@@ -28,10 +31,12 @@ public:
     SharedSegment& operator=(const SharedSegment&) = delete;
     ~SharedSegment();
 
-    // Each returns 0 or an errno, and then holds nothing. The memory is zero, but for the first `reserved` bytes.
+    // After an error they hold nothing. The memory is zero, but for the first `reserved` bytes.
     int create(std::size_t bytes);
     int open(const SegmentAddress& address);
-    // The creator, once all that will have opened it have done so.
+    // Makes sure of the memory of a part that this process will write.
+    int reserve(std::size_t offset, std::size_t bytes);
+    // Once all that will have opened it have done so.
     void close_descriptor();
 
     const SegmentAddress& address() const { return address_; }
@@ -40,7 +45,7 @@ public:
     static constexpr std::size_t reserved = 64;
 
 private:
-    int map(int descriptor);
+    int map();
     void release();
 
     SegmentAddress address_;

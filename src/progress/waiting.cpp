@@ -55,7 +55,7 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
         progress_(context_);
     }
     constexpr long shortest_nanoseconds = 20'000;
-    constexpr long longest_nanoseconds = 500'000;
+    constexpr long longest_nanoseconds = 100'000;
     for (long nanoseconds = shortest_nanoseconds;; nanoseconds = std::min(2 * nanoseconds, longest_nanoseconds)) {
         flag.sleepers.fetch_add(1, std::memory_order_seq_cst);
         const std::uint64_t seen = flag.value.load(std::memory_order_seq_cst);

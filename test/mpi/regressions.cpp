@@ -212,6 +212,26 @@ void collective_while_a_message_is_under_way() {
     }
 }
 
+// Ranks ask one another by collectives whether a long message has come, and no collective ever waits: they must drive it.
+void collectives_until_a_message_has_come() {
+    const int rank = rank_in(MPI_COMM_WORLD);
+    constexpr int count = 4'000'000;
+    std::vector<int> values(count, rank == 0 ? 5 : 0);
+    for (int round = 0; round < 3; ++round) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (rank == 0) check(MPI_Isend(values.data(), count, MPI_INT, 1, round, MPI_COMM_WORLD, &request));
+        if (rank == 1) check(MPI_Irecv(values.data(), count, MPI_INT, 0, round, MPI_COMM_WORLD, &request));
+        int everywhere = 0;
+        while (everywhere == 0) {
+            int here = 1;
+            if (rank == 1) check(MPI_Test(&request, &here, MPI_STATUS_IGNORE));
+            check(MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+        }
+        check(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        require(values.back() == (rank <= 1 ? 5 : 0), "the message is wrong");
+    }
+}
+
 struct Case {
     const char* name;
     void (*run)();
@@ -228,6 +248,7 @@ constexpr Case cases[] = {
     {"fork", forked_child_exits},
     {"in_place_root", reduce_in_place_at_another_root},
     {"message_under_way", collective_while_a_message_is_under_way},
+    {"polling", collectives_until_a_message_has_come},
 };
 
 }  // namespace

@@ -186,6 +186,33 @@ TEST_P(NodeCollectivesOf, GiveTheRightResultsWhoeverIsLate) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, NodeCollectivesOf, testing::Values(2, 3, 4, 5, 8, 9, 12, 17));
 
+// Without memory for its message a rank takes part all the same, and the next calls are right.
+TEST(NodeCollectives, KeepInStepWithARankThatHasNoMemory) {
+    const int ranks = 10;
+    constexpr std::size_t buffer_bytes = 64 << 10;
+    SharedSegment segment;
+    ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(ranks, buffer_bytes)), 0);
+    const Placement placement = Placement::one_node(ranks);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+        threads.emplace_back([&, rank] {
+            NodeCollectives node(segment.data(), buffer_bytes, placement, rank,
+                                 Waiting(
+                                     true, [](void*) {}, nullptr));
+            for (int without = 0; without < ranks; ++without)
+                for (const std::size_t elements : {std::size_t{3}, std::size_t{500}, std::size_t{20'000}}) {
+                    std::vector<RankRun> runs = operands(rank, elements, 1);
+                    const bool takes_part = rank != without;
+                    node.bcast(0, takes_part ? reinterpret_cast<std::byte*>(runs.data()) : nullptr,
+                               elements * sizeof(RankRun));
+                    if (takes_part && without != 0 && runs.back().first != 0) ++wrong;
+                }
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+}
+
 TEST(NodeCollectives, OfARankThatWaitsLongSleepAndAreWoken) {
     const std::vector<Call> calls(3, Call{Call::allreduce, 0, 5, false, -1, 7});
     SharedSegment segment;

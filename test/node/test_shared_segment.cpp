@@ -1,5 +1,6 @@
 // Memory that processes share: what is written by one is seen by the others, and nothing is left behind.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +54,13 @@ TEST(SharedSegment, OfAnotherProcessWithThatNumberIsNotTaken) {
     address.bytes = 4096;
     EXPECT_EQ(opened.open(address), ENXIO);
     address = created.address();
+    int pipe_ends[2];
+    ASSERT_EQ(pipe(pipe_ends), 0);
+    address.descriptor = static_cast<std::uint64_t>(pipe_ends[0]);
+    EXPECT_EQ(opened.open(address), ENXIO) << "a pipe is not even opened";
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+    address = created.address();
     created.close_descriptor();
     EXPECT_EQ(opened.open(address), ENOENT);
 }
@@ -61,6 +69,21 @@ TEST(SharedSegment, ThatCannotBeHadIsAnError) {
     SharedSegment segment;
     EXPECT_NE(segment.create(~std::size_t{0} >> 2), 0);
     EXPECT_EQ(segment.data(), nullptr);
+}
+
+TEST(SharedSegment, ThatExceedsTheLimitOfFilesIsAnErrorAndNoSignal) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        const rlimit limit{1 << 16, 1 << 16};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        SharedSegment segment;
+        _exit(segment.create(1 << 20));
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), EFBIG);
 }
 
 TEST(SharedSegment, CanBeMovedAndIsReleasedOnce) {

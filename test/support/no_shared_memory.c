@@ -1,5 +1,5 @@
-/* Preloaded: as if the system refused shared memory. HCOLL_TEST_REFUSE=create refuses to make an anonymous file,
- * HCOLL_TEST_REFUSE=open to open that of another process. */
+/* Preloaded: as if the system refused libhcoll its shared memory. HCOLL_TEST_REFUSE=create refuses to make the anonymous
+ * file, HCOLL_TEST_REFUSE=open to open that of another process. The MPI library's own files are left alone. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 static int refuses(const char* what) {
     const char* refused = getenv("HCOLL_TEST_REFUSE");
@@ -17,7 +18,7 @@ static int refuses(const char* what) {
 
 int memfd_create(const char* name, unsigned int flags) {
     int (*next)(const char*, unsigned int) = (int (*)(const char*, unsigned int))dlsym(RTLD_NEXT, "memfd_create");
-    if (refuses("create")) {
+    if (refuses("create") && strcmp(name, "libhcoll") == 0) {
         errno = EPERM;
         return -1;
     }
@@ -30,7 +31,8 @@ int open(const char* path, int flags, ...) {
     va_start(arguments, flags);
     const mode_t mode = va_arg(arguments, mode_t);
     va_end(arguments);
-    if (refuses("open") && strncmp(path, "/proc/", 6) == 0 && strstr(path, "/fd/") != NULL) {
+    char link[64] = "";
+    if (refuses("open") && readlink(path, link, sizeof link - 1) > 0 && strncmp(link, "/memfd:libhcoll", 15) == 0) {
         errno = EACCES;
         return -1;
     }
