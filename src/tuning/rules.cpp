@@ -27,7 +27,11 @@ constexpr MeasuredRule measured[] = {
     {VendorKind::openmpi, Collective::bcast, 2, 2, 2 * mebi, "vendor"},
     {VendorKind::openmpi, Collective::bcast, 2, 2, any_size, "shared"},
     {VendorKind::openmpi, Collective::bcast, 3, 8, any_size, "shared"},
-    {VendorKind::openmpi, Collective::reduce, 2, 8, any_size, "shared"},
+    // 0.85 to 2.7 between
+    {VendorKind::openmpi, Collective::reduce, 2, 2, 128 * kibi, "shared"},
+    {VendorKind::openmpi, Collective::reduce, 2, 2, 2 * mebi, "vendor"},
+    {VendorKind::openmpi, Collective::reduce, 2, 2, any_size, "shared"},
+    {VendorKind::openmpi, Collective::reduce, 3, 8, any_size, "shared"},
     {VendorKind::openmpi, Collective::allreduce, 2, 8, any_size, "shared"},
     // 1.10 at 2 KB to 7.6 at 512 KB
     {VendorKind::mpich, Collective::reduce, 2, 2, any_size, "binomial"},
