@@ -100,6 +100,14 @@ class SharedMemory(unittest.TestCase):
             self.assertTrue(warnings, result.stderr)
             self.assertRegex(warnings[0], "not permitted|denied")
 
+    def test_with_a_gpu_runtime_on_any_rank_all_stay_with_the_vendor(self):
+        runtime = os.path.join(BUILD, "test", "lib", "libgpu_runtime.so")
+        preload = on_rank(1, f'LD_PRELOAD="$LD_PRELOAD:{runtime}"', [*SWEEP, "--only", "bcast"])
+        result = job(2, preload, LIBHCOLL_REPORT="1", **SHARED)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("a GPU runtime is loaded", result.stderr)
+        self.assertNotIn("setting LIBHCOLL_BCAST", result.stderr)
+
     def test_a_killed_rank_ends_the_job_and_leaves_nothing_behind(self):
         before = set(os.listdir("/dev/shm"))
         killed = job(3, ["/bin/sh", "-c", f'if [ "${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}" = 1 ]; then exec timeout -s KILL 2 "$@"; '
