@@ -116,7 +116,7 @@ void print_text(const Json& document) {
                    rank["host"].get<std::string>(), number(rank["socket"]), number(rank["numa"]), number(rank["core"]),
                    rank["cores"].get<int>(), rank["cores_of_host"].get<int>());
 
-    fmt::print("\nAlgorithms (LIBHCOLL_<COLLECTIVE>=<algorithm>[:key=value,...], or auto, or vendor)\n");
+    fmt::print("\nAlgorithms (LIBHCOLL_<COLLECTIVE>=<algorithm>[:key=value,...], or auto, shared, or vendor)\n");
     print_text_of_algorithms(document["algorithms"], true);
     fmt::print("\nPlans without a setting: {} are not intercepted yet\n", not_intercepted());
     print_text_of_algorithms(document["algorithms"], false);
@@ -155,7 +155,9 @@ void print_reference(const Json& document) {
     fmt::print(
         "\n## Algorithms\n\n`LIBHCOLL_BCAST=chain:segment=64k,sends=4` runs one algorithm for all messages of a "
         "collective; "
-        "`vendor` leaves the collective to the MPI library; `auto` follows the built-in rules.\n");
+        "`vendor` leaves the collective to the MPI library; `auto` follows the built-in rules; `shared` runs over "
+        "shared "
+        "memory where all ranks of a communicator are on one node ([algorithms](algorithms.md#shared-memory)).\n");
     print_reference_of_algorithms(document["algorithms"], true);
     fmt::print(
         "\n## Plans that no call uses yet\n\nCalls of {} are not intercepted: they are the MPI library's own, whatever "

@@ -109,8 +109,9 @@ bool has_valid_buffers(const Reduction& reduction, bool has_output, bool may_be_
     return !has_null || may_have_null_buffer(reduction.type);
 }
 
-// Not every predefined operation takes every type. Where there is no kernel, which do is the vendor's business. The first time that a pair is
-// used on a communicator, on all ranks alike, the vendor is asked with no elements: a wrong pair gets its own error.
+// Not every predefined operation takes every type. Those that MPI defines have kernels; which others do is the vendor's
+// business. The first time that such a pair is used on a communicator, on all ranks alike, the vendor is asked with no
+// elements: a wrong pair gets its own error.
 template <typename Ask>
 int prove_operation(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type, Ask&& ask) {
     OwnAlgorithms::KnownReduction* known = find_known_reduction(own, op, type);

@@ -98,7 +98,7 @@ NodeCollectives::Part NodeCollectives::own_part(int rank, std::size_t buffer_byt
 }
 
 std::size_t NodeCollectives::segment_bytes(int ranks, std::size_t buffer_bytes) {
-    return page + static_cast<std::size_t>(ranks) * Area::bytes(buffer_bytes);
+    return own_part(ranks, buffer_bytes).offset;  // where one more would begin
 }
 
 NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank,

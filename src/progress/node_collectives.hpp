@@ -10,8 +10,8 @@
 //   blocks    long messages pass through a ring of `depth` blocks that stays in cache
 //             bcast      root copies block k + 1 in while the others copy block k out: m in, m out
 //             reduce, allreduce by slices: every rank copies in what its peers combine ((n-1)/n m), combines its own slice
-//                        of each block from all (m), and copies the slices of the others out ((n-1)/n m). Up to three
-//                        ranks, the root of a reduce combines all of it: it need not copy out
+//                        of each block from all (m), and copies the slices of the others out ((n-1)/n m)
+//             reduce of up to three ranks, or of more ranks than cores: the root combines all of it, and copies nothing out
 //
 // More than flat_ranks: the ranks form groups of neighbours (sockets, where the placement says so); the members of a group
 // talk to its leader only, and leaders to one another, by slots as above.
@@ -126,12 +126,11 @@ private:
     std::vector<int> group_of_rank_;
     std::vector<const std::byte*> operands_;  // of one combination, by rank
     int since_progress_ = 0;
-    std::uint64_t operation_ = 0;       // short messages so far
-    std::uint64_t known_done_ = 0;      // all ranks are done with that many of them, at least
-    std::uint64_t block_number_ = 0;    // blocks so far
-    std::uint64_t known_consumed_ = 0;  // all are done with that many of them, at least
-    std::uint64_t known_ready_ = 0;     // all have copied that many in, at least
-    std::uint64_t known_reduced_ = 0;
+    std::uint64_t operation_ = 0;                   // short messages so far
+    std::uint64_t known_done_ = 0;                  // all ranks are done with that many of them, at least
+    std::uint64_t block_number_ = 0;                // blocks so far
+    std::uint64_t known_consumed_ = 0;              // all are done with that many of them, at least
+    std::uint64_t known_ready_ = 0;                 // all have copied that many in, at least
     std::unique_ptr<std::byte, Free> accumulator_;  // short_bytes
 };
 

@@ -251,20 +251,17 @@ Settings parse_settings(const Environment& environment, std::vector<std::string>
         if (const Problem problem = setting.parse(settings, value))
             warnings.push_back(fmt::format("{}: {}; {} stays in force", name, *problem, setting.text(settings)));
     }
-    for (std::size_t i = 0; i < intercepted_count; ++i)
-        if (const auto collective = static_cast<Collective>(i);
-            settings.reproducible && is_reduction(collective) &&
-            settings.choices[i].kind == AlgorithmChoice::Kind::shared)
-            warnings.push_back(
-                fmt::format("LIBHCOLL_{}: shared memory gives other bits on other numbers of nodes; "
-                            "LIBHCOLL_REPRODUCIBLE=1 runs reproducible instead",
-                            to_upper(name_of(collective))));
-    for (const AlgorithmChoice& choice : settings.choices)
-        if (settings.reproducible && choice.kind == AlgorithmChoice::Kind::own && choice.algorithm->bits_need_placement)
+    for (std::size_t i = 0; i < intercepted_count; ++i) {
+        const auto collective = static_cast<Collective>(i);
+        const AlgorithmChoice& choice = settings.choices[i];
+        const bool shared = choice.kind == AlgorithmChoice::Kind::shared && is_reduction(collective);
+        const bool moves = choice.kind == AlgorithmChoice::Kind::own && choice.algorithm->bits_need_placement;
+        if (settings.reproducible && (shared || moves))
             warnings.push_back(
                 fmt::format("LIBHCOLL_{}: {} gives other bits for other placements; LIBHCOLL_REPRODUCIBLE=1 runs "
                             "reproducible instead",
-                            to_upper(name_of(choice.algorithm->collective)), choice.algorithm->name));
+                            to_upper(name_of(collective)), shared ? "shared" : choice.algorithm->name));
+    }
     return settings;
 }
 

@@ -4,24 +4,16 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <thread>
 
+#include "../support/seed.hpp"
 #include "progress/node_collectives.hpp"
 #include "progress/shared_segment.hpp"
 
 namespace hcoll::test {
 namespace {
-
-std::uint64_t test_seed() {
-    const char* given = std::getenv("HCOLL_TEST_SEED");
-    const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
-    std::printf("HCOLL_TEST_SEED=%llu repeats this run\n", static_cast<unsigned long long>(seed));
-    return seed;
-}
 
 // An operand that knows which ranks are in it: a run of them, in order. Anything else poisons it.
 struct RankRun {

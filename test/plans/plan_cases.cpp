@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <cstdlib>
-
 namespace hcoll::test {
 
 namespace {
@@ -213,17 +210,6 @@ std::vector<std::uint64_t> result_bits(const PlanCase& plan_case, std::mt19937_6
     if (simulate(ranks, plan_case.ordered, random)) return bits;
     for (const Operand& operand : ranks[static_cast<std::size_t>(plan_case.root)].output) bits.push_back(operand.bits);
     return bits;
-}
-
-std::uint64_t test_seed() {
-    static const std::uint64_t seed = [] {
-        const char* given = std::getenv("HCOLL_TEST_SEED");
-        const std::uint64_t value = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
-        std::printf("seed %llu (HCOLL_TEST_SEED=%llu repeats this run)\n", static_cast<unsigned long long>(value),
-                    static_cast<unsigned long long>(value));
-        return value;
-    }();
-    return seed;
 }
 
 }  // namespace hcoll::test

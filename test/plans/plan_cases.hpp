@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/seed.hpp"
 #include "algorithms/catalog.hpp"
 #include "simulator.hpp"
 
@@ -57,8 +58,5 @@ constexpr int small_sweep_ranks = 9;
 constexpr int sweep_ranks = 64;
 constexpr int many_ranks = 1024;
 #endif
-
-// The seed of this process: the environment variable HCOLL_TEST_SEED, or a random one; printed once.
-std::uint64_t test_seed();
 
 }  // namespace hcoll::test
