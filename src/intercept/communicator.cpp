@@ -77,15 +77,6 @@ bool is_true_anywhere(bool here, MPI_Comm communicator) {
     return mpi.Allreduce(&mine, &anywhere, 1, MPI_INT, MPI_MAX, communicator) != MPI_SUCCESS || anywhere != 0;
 }
 
-// What a rank does now and then in shared memory: a peer may be waiting for the rest of a message that this one has begun
-// to send, and the MPI library moves it only when it is called. It probes for what nobody sends, a message to itself with
-// the last tag: where a probe finds something, the MPI libraries move nothing else.
-void drive_vendor(void* own) {
-    const auto* self = static_cast<OwnAlgorithms*>(own);
-    int found = 0;
-    mpi.Iprobe(self->rank, self->tag_upper_bound, self->duplicate, &found, MPI_STATUS_IGNORE);
-}
-
 int tag_upper_bound(MPI_Comm communicator) {
     constexpr int guaranteed = 32767;
     int* bound = nullptr;
@@ -111,6 +102,14 @@ int attach_deletion_hook(MPI_Comm communicator, MPI_Comm_delete_attr_function* o
     status = mpi.Comm_set_attr(communicator, key, value);
     const int freed = mpi.Comm_free_keyval(&key);
     return status != MPI_SUCCESS ? status : freed;
+}
+
+// It probes for what nobody sends, a message to itself with the last tag: where a probe finds something, the MPI
+// libraries move nothing else.
+void OwnAlgorithms::drive_vendor(void* own) {
+    const auto* self = static_cast<OwnAlgorithms*>(own);
+    int found = 0;
+    mpi.Iprobe(self->rank, self->tag_upper_bound, self->duplicate, &found, MPI_STATUS_IGNORE);
 }
 
 void ScratchMemory::Free::operator()(std::byte* memory) const { std::free(memory); }
@@ -242,7 +241,8 @@ void Communicator::set_up() {
     if (agreed->settings.leave_all_to_vendor()) return give_to_vendor(reason::settings);
     std::shared_ptr<const Placement> placement = find_placement(*agreed, all[beyond_world] == 0);
     if (placement == nullptr) return give_to_vendor(reason::no_context);
-    DecisionTables decisions = make_decisions(agreed->settings, *placement, placement->nodes() == 1);
+    DecisionTables decisions =
+        make_decisions(agreed->settings, *placement, agreed->settings.shared_memory && placement->nodes() == 1);
     if (std::all_of(decisions.begin(), decisions.end(), leaves_all_to_vendor)) return give_to_vendor(reason::settings);
     const char* why = all[not_watched] != 0 ? reason::not_watched : all[no_room] != 0 ? reason::limit : nullptr;
     if (why != nullptr) {
@@ -275,6 +275,20 @@ std::shared_ptr<const Placement> Communicator::find_placement(const AgreedSettin
     return is_true_anywhere(placement == nullptr, handle_) ? nullptr : placement;
 }
 
+// What the ranks of a node share memory for, the same on all ranks.
+struct Communicator::SegmentUse {
+    bool collectives;  // of all ranks, on one node
+    bool messages;     // of plans
+
+    std::size_t messages_offset(int ranks, std::size_t buffer_bytes) const {
+        constexpr std::size_t page = 4096;
+        return collectives ? NodeCollectives::segment_bytes(ranks, buffer_bytes) : page;
+    }
+    std::size_t segment_bytes(int ranks, std::size_t buffer_bytes) const {
+        return messages_offset(ranks, buffer_bytes) + (messages ? NodeMessages::segment_bytes(ranks, buffer_bytes) : 0);
+    }
+};
+
 // Not MPI_Comm_dup: that would call the application's attribute copy functions.
 void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables decisions,
                                   std::shared_ptr<const Placement> placement) {
@@ -300,7 +314,10 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
             for (SizeRange& range : table) range.decision.do_without_leaders();
     own_ = std::make_unique<OwnAlgorithms>(duplicate, rank_, tag_upper_bound(duplicate), agreed.settings,
                                            std::move(placement), leaders);
-    if (is_wanted([](const Decision& decision) { return decision.shared; }) && !make_segment(agreed.settings))
+    const SegmentUse use{.collectives = is_wanted([](const Decision& decision) { return decision.shared; }),
+                         .messages = own_->placement->most_ranks_of_a_node() > 1 &&
+                                     is_wanted([](const Decision& decision) { return decision.algorithm != nullptr; })};
+    if ((use.collectives || use.messages) && !make_segment(agreed.settings, use) && use.collectives)
         decisions = make_decisions(agreed.settings, *own_->placement, false);
     for (DecisionTable& table : decisions)
         for (SizeRange& range : table) range.decision.note_order(*own_->placement);
@@ -331,24 +348,28 @@ bool Communicator::make_leaders(MPI_Comm duplicate, const Placement& placement, 
     return false;
 }
 
-// The memory that all ranks, on one node, share. False, on all ranks alike, where one of them cannot have it.
-bool Communicator::make_segment(const Settings& settings) {
+// The memory that the ranks of a node share. False, on all ranks alike, where one of them cannot have it.
+bool Communicator::make_segment(const Settings& settings, const SegmentUse& use) {
     OwnAlgorithms& own = *own_;
-    // What processes know of one another may differ (spawned ones); rank 0's view holds for all.
+    const auto ranks = own.placement->ranks_of_node(own.placement->node_of(rank_));
+    const bool leads = ranks.front() == rank_;
+    // What processes know of one another may differ (spawned ones); the leader's view holds for all.
     struct {
         SegmentAddress segment;
         std::uint64_t oversubscribed;
     } told{};
-    int problem = rank_ == 0 ? own.segment.create(NodeCollectives::segment_bytes(size_, settings.shared_buffer)) : 0;
-    if (rank_ == 0) {
+    int problem = 0;
+    if (leads && ranks.size() > 1) {
+        const int ranks_here = static_cast<int>(ranks.size());
+        problem = own.segment.create(use.segment_bytes(ranks_here, settings.shared_buffer));
         const int cores = local_place().cores_of_host;
-        const int here = std::max(size_, Process::get().placements().ranks_here());
+        const int here = std::max(ranks_here, Process::get().placements().ranks_here());
         told = {own.segment.address(), cores > 0 && here > cores ? 1U : 0U};
     }
     constexpr int numbers = sizeof told / sizeof(std::uint64_t);
-    if (mpi.Bcast(&told, numbers, MPI_UINT64_T, 0, own.duplicate) != MPI_SUCCESS) problem = EIO;
+    if (tell_node(&told, numbers) != MPI_SUCCESS) problem = EIO;
     if (problem == 0 && told.segment.bytes != 0)
-        problem = join_segment(told.segment, told.oversubscribed != 0, settings);
+        problem = join_segment(told.segment, told.oversubscribed != 0, settings, use);
     int worst_problem = EIO;
     if (mpi.Allreduce(&problem, &worst_problem, 1, MPI_INT, MPI_MAX, own.duplicate) != MPI_SUCCESS) worst_problem = EIO;
     own.segment.close_descriptor();
@@ -356,23 +377,53 @@ bool Communicator::make_segment(const Settings& settings) {
     static std::atomic<bool> has_warned{false};
     if (rank_ == 0 && !has_warned.exchange(true))
         log_line(LogLevel::warn,
-                 fmt::format("{} ranks of one node cannot share memory ({}); they send messages instead", size_,
-                             std::strerror(worst_problem)));
+                 fmt::format("{} ranks of one node cannot share memory ({}); they send messages instead",
+                             own.placement->most_ranks_of_a_node(), std::strerror(worst_problem)));
     own.node.reset();
+    own.transport.leave_node();
     own.segment = SharedSegment();
     return false;
 }
 
+// The leader's numbers to all ranks of its node, over the duplicate. Returns an MPI error code.
+int Communicator::tell_node(void* told, int numbers) const {
+    const auto ranks = own_->placement->ranks_of_node(own_->placement->node_of(rank_));
+    if (ranks.front() != rank_)
+        return mpi.Recv(told, numbers, MPI_UINT64_T, ranks.front(), 0, own_->duplicate, MPI_STATUS_IGNORE);
+    int status = MPI_SUCCESS;
+    for (const int each : ranks.subspan(1))
+        if (const int sent = mpi.Send(told, numbers, MPI_UINT64_T, each, 0, own_->duplicate); sent != MPI_SUCCESS)
+            status = sent;
+    return status;
+}
+
 // This rank's part of it. Returns 0 or an errno.
-int Communicator::join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings) {
+int Communicator::join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings,
+                               const SegmentUse& use) {
     OwnAlgorithms& own = *own_;
-    int problem = rank_ == 0 ? 0 : own.segment.open(address);
-    const NodeCollectives::Part part = NodeCollectives::own_part(rank_, settings.shared_buffer);
-    if (problem == 0) problem = own.segment.reserve(part.offset, part.bytes);
+    const Placement& placement = *own.placement;
+    const int index = placement.index_on_node(rank_);
+    const int ranks = static_cast<int>(placement.ranks_of_node(placement.node_of(rank_)).size());
+    const std::size_t buffer = settings.shared_buffer;
+    const std::size_t messages_offset = use.messages_offset(ranks, buffer);
+    int problem = index == 0 ? 0 : own.segment.open(address);
+    if (problem == 0 && use.collectives) {
+        const NodeCollectives::Part part = NodeCollectives::own_part(index, buffer);
+        problem = own.segment.reserve(part.offset, part.bytes);
+    }
+    if (problem == 0 && use.messages) {
+        const NodeMessages::Part part = NodeMessages::own_part(ranks, index, buffer);
+        problem = own.segment.reserve(messages_offset + part.offset, part.bytes);
+    }
     if (problem != 0) return problem;
     try {
-        own.node = std::make_unique<NodeCollectives>(own.segment.data(), settings.shared_buffer, *own.placement, rank_,
-                                                     Waiting(oversubscribed, drive_vendor, &own));
+        if (use.collectives)
+            own.node = std::make_unique<NodeCollectives>(own.segment.data(), buffer, placement, index,
+                                                         Waiting(oversubscribed, OwnAlgorithms::drive_vendor, &own));
+        if (use.messages)
+            own.transport.use_node(
+                std::make_unique<NodeMessages>(own.segment.data() + messages_offset, buffer, ranks, index), placement,
+                rank_, oversubscribed);
     } catch (const std::bad_alloc&) {
         return ENOMEM;
     }

@@ -26,6 +26,7 @@
 #include "progress/node_collectives.hpp"
 #include "progress/plan_cache.hpp"
 #include "progress/point_to_point.hpp"
+#include "progress/routed_transport.hpp"
 #include "progress/shared_segment.hpp"
 #include "topology/placement.hpp"
 #include "tuning/selection.hpp"
@@ -89,7 +90,14 @@ struct OwnAlgorithms {
           leaders(leaders_of_nodes),
           placement(std::move(where)),
           plans(settings.plan_cache),
-          transport(communicator, placement->ranks(), tag_upper_bound, leaders) {}
+          network(communicator, placement->ranks(), tag_upper_bound, leaders),
+          transport(network, drive_vendor, this) {}
+    OwnAlgorithms(const OwnAlgorithms&) = delete;
+    OwnAlgorithms& operator=(const OwnAlgorithms&) = delete;
+
+    // A peer may be waiting for the rest of a message that this rank has begun to send, and the MPI library moves it only
+    // when it is called. `own` is an OwnAlgorithms.
+    static void drive_vendor(void* own);
 
     MPI_Comm duplicate;
     int rank;
@@ -99,11 +107,12 @@ struct OwnAlgorithms {
     DecisionTables decisions;
     PlanCache plans;
     Engine engine;
-    PointToPoint transport;
+    PointToPoint network;
+    RoutedTransport transport;
     ScratchMemory scratch;
-    // Where all ranks are on one node and a decision asks for it.
+    // Of the ranks of this rank's node, where a decision asks for it.
     SharedSegment segment;
-    std::unique_ptr<NodeCollectives> node;
+    std::unique_ptr<NodeCollectives> node;  // where they are all ranks
     // Predefined operations on predefined types that were used, the last one first.
     struct KnownReduction {
         MPI_Op op;
@@ -189,8 +198,11 @@ private:
                         std::shared_ptr<const Placement> placement);
     DecisionTables make_decisions(const Settings& settings, const Placement& placement, bool has_shared_memory) const;
     bool make_leaders(MPI_Comm duplicate, const Placement& placement, MPI_Comm& leaders) const;
-    bool make_segment(const Settings& settings);
-    int join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings);
+    struct SegmentUse;
+    bool make_segment(const Settings& settings, const SegmentUse& use);
+    int tell_node(void* told, int numbers) const;
+    int join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings,
+                     const SegmentUse& use);
     std::shared_ptr<const Placement> find_placement(const AgreedSettings& agreed, bool is_within_world);
     void free_duplicate();
     void retire();

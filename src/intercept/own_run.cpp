@@ -49,12 +49,30 @@ private:
     Kernel kernel_;                 // of the operation; nullptr where the vendor combines
 };
 
+// Elements with gaps, as messages through shared memory carry them.
+class ElementPacking : public Packing {
+public:
+    ElementPacking(MPI_Datatype type, MPI_Comm communicator) : type_(type), communicator_(communicator) {}
+    Status pack(const std::byte* elements, std::uint64_t count, std::byte* bytes) override {
+        return hcoll::pack(elements, count, type_, bytes, communicator_);
+    }
+    Status unpack(const std::byte* bytes, std::byte* elements, std::uint64_t count) override {
+        return hcoll::unpack(bytes, elements, count, type_, communicator_);
+    }
+
+private:
+    MPI_Datatype type_;
+    MPI_Comm communicator_;
+};
+
 int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MPI_Datatype type,
-             std::uint64_t unit_bytes, MPI_Op op, LocalOperations& operations) {
-    own.transport.begin(type, unit_bytes, op);
+             const Elements& elements, MPI_Op op, LocalOperations& operations) {
+    own.network.begin(type, elements.bytes, op);
+    own.transport.begin(elements);
     Status status = own.engine.start(plan, buffers, own.transport, operations);
     while (status == MPI_SUCCESS && !own.engine.done()) status = own.engine.advance();
     if (status != MPI_SUCCESS) {
+        own.network.abandon();
         own.transport.abandon();
         own.engine.abandon();
         own.scratch.abandon();
@@ -226,7 +244,7 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
         }
         ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, communicator.rank(), 1);
         int status = run_plan(own, *plan, {.input = nullptr, .output = message, .scratch = nullptr, .stride = 1},
-                              MPI_BYTE, 1, MPI_OP_NULL, operations);
+                              MPI_BYTE, Elements{}, MPI_OP_NULL, operations);
         if (status == MPI_SUCCESS && !contiguous && !is_root)
             status = unpack(message, buffer, count, type, own.duplicate);
         own.scratch.trim();
@@ -273,9 +291,11 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
         // Open MPI 4.1's MPI_Ireduce frees a wrong address where a type's data lie before its origin. Only user operations
         // take such types, and all ranks have the same operation.
         if (own.leaders != MPI_COMM_NULL)
-            own.transport.avoid_ireduce(Process::vendor_kind() == VendorKind::openmpi &&
-                                        !is_predefined_op(reduction.op));
-        status = run_plan(own, *plan, buffers, reduction.type, size, reduction.op, operations);
+            own.network.avoid_ireduce(Process::vendor_kind() == VendorKind::openmpi && !is_predefined_op(reduction.op));
+        ElementPacking packing(reduction.type, own.duplicate);
+        const Elements elements{
+            .bytes = size, .stride = extent.extent, .packing = contiguous_bytes != 0 ? nullptr : &packing};
+        status = run_plan(own, *plan, buffers, reduction.type, elements, reduction.op, operations);
         own.scratch.trim();
         return status;
     });

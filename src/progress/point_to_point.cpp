@@ -1,17 +1,11 @@
 #include "progress/point_to_point.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <functional>
 
 namespace hcoll {
 
 namespace {
-
-// A message between two cores is there within a microsecond or so. Whoever has polled this often without result shares
-// his core with somebody who should run.
-constexpr int polls_before_yield = 200;
 
 // What a peer may be left to keep: so many bytes, a message counting at least its share of 256.
 constexpr std::uint32_t most_ahead = 1 << 20;
@@ -144,11 +138,7 @@ Status PointToPoint::progress(std::vector<Token>& completed) {
         for (int i = 0; i < done; ++i)
             if (const int error = statuses_[static_cast<std::size_t>(i)].MPI_ERROR; error != MPI_SUCCESS) return error;
     if (status != MPI_SUCCESS) return status;
-    if (done == MPI_UNDEFINED || done == 0) {
-        wait_a_little();
-        return MPI_SUCCESS;
-    }
-    idle_polls_ = 0;
+    if (done == MPI_UNDEFINED) return MPI_SUCCESS;
     for (int i = 0; i < done; ++i)
         completed.push_back(tokens_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])]);
     // From the back, so that the indices in front stay true.
@@ -160,23 +150,10 @@ Status PointToPoint::progress(std::vector<Token>& completed) {
 Status PointToPoint::progress_one(std::vector<Token>& completed) {
     int done = 0;
     const Status status = mpi.Test(&requests_[0], &done, MPI_STATUS_IGNORE);
-    if (status != MPI_SUCCESS) return status;
-    if (done == 0) {
-        wait_a_little();
-        return MPI_SUCCESS;
-    }
-    idle_polls_ = 0;
+    if (status != MPI_SUCCESS || done == 0) return status;
     completed.push_back(tokens_[0]);
     remove(0);
     return MPI_SUCCESS;
-}
-
-void PointToPoint::wait_a_little() {
-    if (idle_polls_ < polls_before_yield) {
-        ++idle_polls_;
-        return;
-    }
-    sched_yield();
 }
 
 void PointToPoint::remove(std::size_t index) {

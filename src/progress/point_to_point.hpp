@@ -56,7 +56,6 @@ private:
     Status start(const LeadersCall& call);
     void keep(MPI_Request request, Token token);
     Status progress_one(std::vector<Token>& completed);
-    void wait_a_little();
     void remove(std::size_t index);
 
     MPI_Comm communicator_;
@@ -71,7 +70,6 @@ private:
     std::map<std::uint64_t, LeadersCall> early_calls_;
     int sequences_;
     int sequence_ = 0;
-    int idle_polls_ = 0;
     std::vector<MPI_Request> requests_;
     std::vector<Token> tokens_;  // of the requests, in the same order
     std::vector<int> indices_;

@@ -128,10 +128,19 @@ const std::vector<Setting>& registry() {
              return parse_number(text, 0, 1ULL << 30, settings.plan_cache);
          },
          [](const Settings& settings) { return size_text(settings.plan_cache); }},
+        {"LIBHCOLL_SHARED_MEMORY", "switch", "0 or 1",
+         "0: the ranks of a node share no memory, and send one another messages of the MPI library instead", true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             const auto value = parse_switch(text);
+             if (!value) return fmt::format("'{}' is neither 0 nor 1", text);
+             settings.shared_memory = *value;
+             return std::nullopt;
+         },
+         [](const Settings& settings) { return std::string(settings.shared_memory ? "1" : "0"); }},
         {"LIBHCOLL_SHARED_BUFFER", "size", "64k to 64M",
-         "shared memory that a rank has for long messages of one communicator whose ranks are on one node; half as "
-         "much "
-         "comes on top for results",
+         "shared memory that a rank has for long messages of one communicator to the ranks of its node; where all "
+         "ranks "
+         "are on one node, half as much comes on top for results, and as much again for algorithms that send messages",
          true,
          [](Settings& settings, std::string_view text) {
              return parse_number(text, 64 << 10, 64 << 20, settings.shared_buffer);

@@ -47,6 +47,7 @@ struct Settings {
     std::uint64_t setup_calls = 5;
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;
+    bool shared_memory = true;
     std::uint64_t shared_buffer = 512 << 10;
     VirtualLayout topology;
 

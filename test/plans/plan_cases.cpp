@@ -172,21 +172,25 @@ std::vector<Plan> build_plans(const PlanCase& plan_case) {
     return plans;
 }
 
-std::optional<std::string> run_and_compare(const PlanCase& plan_case, std::vector<Plan> plans,
-                                           std::mt19937_64& random) {
-    std::vector<SimulatedRank> ranks(plans.size());
-    std::vector<Buffers> before;
+PreparedCase prepare(const PlanCase& plan_case, std::vector<Plan> plans) {
+    PreparedCase prepared;
     const Operands result =
         is_reduction(plan_case.algorithm->collective) ? reduction(plan_case.ranks, plan_case.units) : Operands();
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-        before.push_back(buffers_of(plan_case, rank, result));
-        ranks[rank] = {std::move(plans[rank]), before[rank].input, before[rank].output};
+    for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+        Buffers buffers = buffers_of(plan_case, rank, result);
+        prepared.inputs.push_back(buffers.input);
+        prepared.expected.push_back(std::move(buffers.expected));
+        prepared.ranks.push_back({std::move(plans[rank]), std::move(buffers.input), std::move(buffers.output)});
     }
-    if (auto defect = simulate(ranks, plan_case.ordered, random)) return defect;
+    return prepared;
+}
+
+std::optional<std::string> compare(const PlanCase& plan_case, const PreparedCase& prepared) {
     if (plan_case.algorithm->collective == Collective::barrier) return std::nullopt;
+    const auto& ranks = prepared.ranks;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-        if (ranks[rank].input != before[rank].input) return fmt::format("rank {}: input was written", rank);
-        const Operands& expected = before[rank].expected;
+        if (ranks[rank].input != prepared.inputs[rank]) return fmt::format("rank {}: input was written", rank);
+        const Operands& expected = prepared.expected[rank];
         if (plan_case.algorithm->collective == Collective::allreduce)
             for (std::size_t unit = 0; unit < expected.size(); ++unit)
                 if (ranks[rank].output[unit].bits != ranks[0].output[unit].bits)
@@ -197,6 +201,13 @@ std::optional<std::string> run_and_compare(const PlanCase& plan_case, std::vecto
                                    found.ranks, found.first, found.last, found.poisoned);
     }
     return std::nullopt;
+}
+
+std::optional<std::string> run_and_compare(const PlanCase& plan_case, std::vector<Plan> plans,
+                                           std::mt19937_64& random) {
+    PreparedCase prepared = prepare(plan_case, std::move(plans));
+    if (auto defect = simulate(prepared.ranks, plan_case.ordered, random)) return defect;
+    return compare(plan_case, prepared);
 }
 
 std::vector<std::uint64_t> result_bits(const PlanCase& plan_case, std::mt19937_64& random) {

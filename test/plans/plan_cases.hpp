@@ -41,6 +41,16 @@ struct PlanCase {
 
 std::vector<Plan> build_plans(const PlanCase& plan_case);
 
+// All ranks of a case with what they contribute, and with what must come out.
+struct PreparedCase {
+    std::vector<SimulatedRank> ranks;
+    std::vector<std::vector<Operand>> inputs;    // as they are to stay
+    std::vector<std::vector<Operand>> expected;  // of the outputs
+};
+PreparedCase prepare(const PlanCase& plan_case, std::vector<Plan> plans);
+// After all plans have run: what is wrong with any rank's buffers.
+std::optional<std::string> compare(const PlanCase& plan_case, const PreparedCase& prepared);
+
 // Runs `plans` in one random order and compares every unit of every rank's output with what MPI defines.
 std::optional<std::string> run_and_compare(const PlanCase& plan_case, std::vector<Plan> plans, std::mt19937_64& random);
 

@@ -9,8 +9,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "progress/engine.hpp"
-
 namespace hcoll::test {
 
 namespace {
@@ -213,22 +211,6 @@ private:
     std::mt19937_64& random_;
 };
 
-class OperandOperations : public LocalOperations {
-public:
-    explicit OperandOperations(bool ordered) : ordered_(ordered) {}
-    Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) override {
-        combine(reinterpret_cast<const Operand*>(left), reinterpret_cast<Operand*>(right), units, ordered_);
-        return 0;
-    }
-    Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
-        std::memmove(target, source, units * sizeof(Operand));
-        return 0;
-    }
-
-private:
-    bool ordered_;
-};
-
 bool has_collective(const Plan& plan) {
     return std::any_of(plan.steps.begin(), plan.steps.end(),
                        [](const Step& step) { return step.kind == StepKind::collective; });
@@ -260,6 +242,16 @@ bool stays_within_buffers(const SimulatedRank& self) {
 }
 
 }  // namespace
+
+Status OperandOperations::reduce(const std::byte* left, std::byte* right, std::uint64_t units) {
+    combine(reinterpret_cast<const Operand*>(left), reinterpret_cast<Operand*>(right), units, ordered_);
+    return 0;
+}
+
+Status OperandOperations::copy(const std::byte* source, std::byte* target, std::uint64_t units) {
+    std::memmove(target, source, units * sizeof(Operand));
+    return 0;
+}
 
 // Sums of different sets of ranks differ, with overwhelming probability.
 std::uint64_t contribution(std::uint32_t rank) { return (rank + 1) * 0x9E3779B97F4A7C15ULL ^ (rank << 7); }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "algorithms/plan.hpp"
+#include "progress/engine.hpp"
 
 namespace hcoll::test {
 
@@ -34,6 +35,17 @@ struct Operand {
 
 std::uint64_t contribution(std::uint32_t rank);
 Operand operand_of(std::uint32_t rank, std::uint64_t unit);
+
+// right = left op right, and copies.
+class OperandOperations : public LocalOperations {
+public:
+    explicit OperandOperations(bool ordered) : ordered_(ordered) {}
+    Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) override;
+    Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override;
+
+private:
+    bool ordered_;
+};
 
 struct SimulatedRank {
     Plan plan;
