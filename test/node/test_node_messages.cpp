@@ -62,7 +62,7 @@ PlanCase random_case(int ranks, std::uint64_t cell_units, std::mt19937_64& rando
     plan_case.ranks = ranks;
     plan_case.layout = random_layout(ranks, random);
     plan_case.root =
-        has_root(plan_case.algorithm->collective) ? static_cast<int>(random() % static_cast<unsigned>(ranks)) : 0;
+        has_root(plan_case.algorithm->collective) ? static_cast<int>(random() % static_cast<std::uint64_t>(ranks)) : 0;
     const std::uint64_t edges[] = {
         1, 2, cell_units - 1, cell_units, cell_units + 1, 3 * cell_units, 20 * cell_units + 1};
     plan_case.units = edges[random() % std::size(edges)];
@@ -78,7 +78,7 @@ Job random_job(int ranks, std::size_t cases, std::uint64_t cell_units, std::mt19
     for (std::size_t i = 0; i < cases; ++i) {
         job.cases.push_back(random_case(ranks, cell_units, random));
         job.prepared.push_back(prepare(job.cases.back(), build_plans(job.cases.back())));
-        job.late_ranks.push_back(static_cast<int>(random() % (2 * static_cast<unsigned>(ranks))));
+        job.late_ranks.push_back(static_cast<int>(random() % (2 * static_cast<std::uint64_t>(ranks))));
         job.packed.push_back(random() % 4 == 0);
     }
     return job;
@@ -146,6 +146,7 @@ protected:
 
     void SetUp() override {
         ASSERT_EQ(segment_.create(4096 + NodeMessages::segment_bytes(3, buffer_bytes)), 0);
+        ranks_.reserve(3);
         for (int rank = 0; rank < 3; ++rank)
             ranks_.push_back(std::make_unique<NodeMessages>(segment_.data() + 4096, buffer_bytes, 3, rank));
     }
