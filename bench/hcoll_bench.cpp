@@ -18,8 +18,10 @@
 //     the algorithm.
 //   - The vendor's calls go through libhcoll's entry point, too: a few nanoseconds, which both sides pay. Without
 //     libhcoll preloaded the program measures the vendor alone, for who doubts this.
+//   - The barriers between blocks and calls are the vendor's for both sides.
 //   - Results are checked, outside the timed region, after every block and after single calls on fresh data. A fast
-//     wrong collective is an error (exit status 1), not a result.
+//     wrong collective is an error (exit status 1), not a result. Of a barrier is checked, on one host, that nobody
+//     leaves it before the last has entered.
 //   - Medians and quartiles of all blocks; nothing is thrown away, and --json keeps every sample.
 //   - What the machine does without an algorithm is measured in the same run: a memcpy and a point-to-point transfer
 //     of the same bytes.
@@ -87,6 +89,10 @@ std::vector<Side> choose_sides(const Options& options, const World& world) {
 std::vector<Subject> list_subjects(const Options& options) {
     std::vector<Subject> subjects;
     for (const Collective collective : options.collectives) {
+        if (collective == Collective::barrier) {
+            subjects.push_back({.collective = collective});
+            continue;
+        }
         std::size_t previous = 0;
         for (const std::size_t size : options.sizes) {
             const std::size_t element = collective == Collective::bcast ? 1 : element_size(options.type);

@@ -20,7 +20,22 @@ namespace {
 // All ranks come here at the same place between their collective calls, as libhcoll asks for.
 void switch_to(Side side) { MPI_Pcontrol(side == Side::own ? HCOLL_PCONTROL_OWN : HCOLL_PCONTROL_VENDOR); }
 
-void barrier() { check(PMPI_Barrier(MPI_COMM_WORLD)); }
+// The vendor's, before either side: how ranks leave a barrier must not differ between what is compared.
+void barrier() {
+    switch_to(Side::vendor);
+    check(PMPI_Barrier(MPI_COMM_WORLD));
+}
+
+bool is_one_host() {
+    MPI_Comm host = MPI_COMM_NULL;
+    int on_host = 0;
+    int all = 0;
+    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    check(MPI_Comm_size(host, &on_host));
+    check(MPI_Comm_size(MPI_COMM_WORLD, &all));
+    check(MPI_Comm_free(&host));
+    return on_host == all;
+}
 
 // Seconds per call on this rank.
 double time_back_to_back(const Operation& operation, int iterations) {
@@ -29,10 +44,11 @@ double time_back_to_back(const Operation& operation, int iterations) {
     return (now() - start) / iterations;
 }
 
-double time_alone(const Operation& operation, int iterations) {
+double time_alone(const Operation& operation, Side side, int iterations) {
     double seconds = 0;
     for (int i = 0; i < iterations; ++i) {
         barrier();
+        switch_to(side);
         const double start = now();
         operation.call();
         seconds += now() - start;
@@ -56,7 +72,12 @@ struct Meter::Current {
 
 Meter::Meter(const Options& options, std::vector<Side> sides, const World& world, const Buffers& buffers,
              const Progress& progress)
-    : options_(options), sides_(std::move(sides)), world_(world), buffers_(buffers), progress_(progress) {}
+    : options_(options),
+      sides_(std::move(sides)),
+      world_(world),
+      buffers_(buffers),
+      progress_(progress),
+      one_host_(is_one_host()) {}
 
 Measurement Meter::measure(const Subject& subject, const std::string& position) {
     Current current{.operation = Operation(subject, world_, buffers_), .result = {}};
@@ -88,9 +109,10 @@ Measurement Meter::measure(const Subject& subject, const std::string& position) 
 double Meter::run_block(Current& current, Side side, int iterations) {
     Operation& operation = current.operation;
     operation.prepare_many(++seed_);
-    switch_to(side);
     barrier();
-    const double seconds = options_.sync ? time_alone(operation, iterations) : time_back_to_back(operation, iterations);
+    switch_to(side);
+    const double seconds =
+        options_.sync ? time_alone(operation, side, iterations) : time_back_to_back(operation, iterations);
     switch_to(Side::vendor);
 
     // Of the ranks that found an error the lowest speaks, so that a job of thousands prints one line.
@@ -105,17 +127,37 @@ double Meter::run_block(Current& current, Side side, int iterations) {
 
 // In a block, a call that does nothing is hidden by the one before it; single calls on fresh data are not.
 void Meter::check_single_calls(Current& current, Side side) {
+    if (!current.result.subject.moves_data()) return check_barriers(current, side);
     constexpr int calls = 3;
     for (int i = 0; i < calls; ++i) {
         current.operation.prepare_one(++seed_);
-        switch_to(side);
         barrier();
+        switch_to(side);
         current.operation.call();
         switch_to(Side::vendor);
         const std::optional<std::string> error = current.operation.find_error();
         const int complaint = error ? world_.ranks - world_.rank : 0;
         const int highest = agree(complaint);
         if (highest > 0) report_error(current, side, error, complaint == highest);
+    }
+}
+
+// Each rank is late in turn: nobody may leave before that. Ranks on one host have one clock.
+void Meter::check_barriers(Current& current, Side side) {
+    if (!one_host_) return;
+    constexpr double late_seconds = 0.001;
+    for (int late = 0; late < world_.ranks; ++late) {
+        barrier();
+        switch_to(side);
+        double entered = now();
+        for (const double start = entered; late == world_.rank && entered - start < late_seconds;) entered = now();
+        current.operation.call();
+        const std::array<double, 2> mine{entered, -now()};
+        switch_to(Side::vendor);
+        std::array<double, 2> highest{};
+        check(PMPI_Allreduce(mine.data(), highest.data(), 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+        if (highest[0] > -highest[1])
+            report_error(current, side, "a rank left before another one had entered", world_.rank == 0);
     }
 }
 

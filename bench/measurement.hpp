@@ -43,6 +43,7 @@ private:
     // All return what the ranks have agreed on.
     double run_block(Current& current, Side side, int iterations);
     void check_single_calls(Current& current, Side side);
+    void check_barriers(Current& current, Side side);
     double estimate_call(Current& current, Side side);
     int choose_iterations(Current& current);
 
@@ -53,6 +54,7 @@ private:
     World world_;
     const Buffers& buffers_;
     const Progress& progress_;
+    bool one_host_;
     std::uint32_t seed_ = 0;  // counts the fillings of the buffers, alike on all ranks
 };
 

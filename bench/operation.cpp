@@ -68,6 +68,7 @@ Operation::Operation(const Subject& subject, const World& world, const Buffers& 
 
 void Operation::prepare(std::uint32_t seed, bool repeatable) {
     key_ = seed * 0x9E3779B1u ^ static_cast<std::uint32_t>(subject_.bytes) * 0xC2B2AE3Du;
+    if (!subject_.moves_data()) return;
     if (!subject_.reduces()) {
         if (is_root_) {
             fill_bytes(output_, subject_.bytes, key_);
@@ -95,10 +96,12 @@ void Operation::call() const {
                              MPI_COMM_WORLD));
             break;
         case Collective::allreduce: check(MPI_Allreduce(input, output_, count_, datatype_, op_, MPI_COMM_WORLD)); break;
+        case Collective::barrier: check(MPI_Barrier(MPI_COMM_WORLD)); break;
     }
 }
 
 std::optional<std::string> Operation::find_error() const {
+    if (!subject_.moves_data()) return std::nullopt;
     if (!subject_.reduces()) {
         const auto mismatch = find_byte_mismatch(output_, subject_.bytes, key_);
         return mismatch ? std::optional(clause(is_root_ ? "root's input" : "result", *mismatch)) : std::nullopt;

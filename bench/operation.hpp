@@ -47,7 +47,7 @@ public:
     void call() const;
 
     // What is wrong with this rank's buffers after the calls, as a clause for an error message. Inputs count, too: a
-    // collective must leave them as they were.
+    // collective must leave them as they were. Nothing for a barrier, which has none.
     std::optional<std::string> find_error() const;
 
 private:

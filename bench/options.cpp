@@ -27,7 +27,7 @@ constexpr const char* method =
     "block follow one another at once, so the root of a bcast, or the leaves of a reduce, may run ahead; --sync times\n"
     "each call alone after a barrier instead. 'p2p' is the shortest one-way time found for the same bytes between the\n"
     "first and the last rank; only a stream of calls that overlap, or a message sent in pieces by several ranks, can\n"
-    "be faster.\n"
+    "be faster. For a barrier it is that of an empty message.\n"
     "Exit status: 0 all well, 1 a wrong result or output that could not be written, 2 bad options.";
 
 template <class Enum, std::size_t N>
@@ -71,7 +71,7 @@ void check_consistency(const Options& options) {
 CommandLine parse_command_line(int argc, char** argv) {
     CommandLine line;
     Options& options = line.options;
-    std::string collectives = "bcast,reduce,allreduce";
+    std::string collectives = "bcast,reduce,allreduce,barrier";
     std::string sizes = "8:1M:2";
     std::string type = "double";
     std::string op = "sum";
@@ -79,11 +79,11 @@ CommandLine parse_command_line(int argc, char** argv) {
 
     CLI::App app{description, "hcoll-bench"};
     app.footer(method);
-    app.add_option("--collectives", collectives, "Which collectives: a comma list of bcast, reduce, allreduce")
+    app.add_option("--collectives", collectives, "Which collectives: a comma list of bcast, reduce, allreduce, barrier")
         ->capture_default_str();
     app.add_option("--sizes", sizes,
                    "Sizes in bytes: a comma list (8,1k,4M) of sizes or of ranges first:last[:factor]; rounded down to "
-                   "whole elements, sizes below one element are skipped")
+                   "whole elements, sizes below one element are skipped; a barrier has none")
         ->capture_default_str();
     app.add_option("--type", type, "Elements of reduce and allreduce: float, double, int or char")
         ->capture_default_str();

@@ -50,10 +50,10 @@ json measurement_json(const Measurement& measurement) {
         result["type"] = name(subject.type);
         result["op"] = name(subject.op);
         result["in_place"] = subject.in_place;
-    } else {
+    } else if (subject.moves_data()) {
         result["type"] = "byte";
     }
-    if (subject.collective != Collective::allreduce) result["root"] = subject.root;
+    if (subject.has_root()) result["root"] = subject.root;
     return result;
 }
 

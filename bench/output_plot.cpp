@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,7 @@ std::string ratio_range(const Report& report) {
     double low = 0.8;
     double high = 1.25;
     for (const Measurement& measurement : report.measurements) {
+        if (!measurement.subject.moves_data()) continue;
         const double ratio = median_or_zero(measurement.ratios());
         if (ratio > 0) low = std::min(low, ratio);
         high = std::max(high, ratio);
@@ -81,10 +83,11 @@ std::string ratio_plot(Collective collective) {
 
 std::string plot_script(const Report& report, const std::string& path) {
     std::vector<Collective> collectives;
-    std::size_t smallest = report.measurements.front().subject.bytes;
-    std::size_t largest = smallest;
+    std::size_t smallest = std::numeric_limits<std::size_t>::max();
+    std::size_t largest = 0;
     for (const Measurement& measurement : report.measurements) {
         const Subject& subject = measurement.subject;
+        if (!subject.moves_data()) continue;
         if (collectives.empty() || collectives.back() != subject.collective) collectives.push_back(subject.collective);
         smallest = std::min(smallest, subject.bytes);
         largest = std::max(largest, subject.bytes);
@@ -127,7 +130,10 @@ std::string why_no_gnuplot() {
 }
 
 std::string write_plot(const Report& report, const std::string& path) {
-    if (report.measurements.empty()) return {};
+    // A barrier has no size to be drawn by.
+    if (std::none_of(report.measurements.begin(), report.measurements.end(),
+                     [](const Measurement& measurement) { return measurement.subject.moves_data(); }))
+        return {};
     // Should gnuplot end early, the write must fail, not this process.
     auto* const earlier = std::signal(SIGPIPE, SIG_IGN);
     std::FILE* const pipe = popen("gnuplot", "w");

@@ -66,8 +66,10 @@ void print_table_head(const Report& report) {
 void print_table_line(const Measurement& measurement) {
     const std::vector<double> ratios = measurement.ratios();
     const bool has_bound = measurement.bound && measurement.bound->one_way_seconds > 0;
-    fmt::print("{:<10} {:>10} {} {} {:>10} {:>12}{}\n", name(measurement.subject.collective), measurement.subject.bytes,
-               side_columns(measurement.own), side_columns(measurement.vendor),
+    const Subject& subject = measurement.subject;
+    fmt::print("{:<10} {:>10} {} {} {:>10} {:>12}{}\n", name(subject.collective),
+               subject.moves_data() ? fmt::to_string(subject.bytes) : "-", side_columns(measurement.own),
+               side_columns(measurement.vendor),
                ratios.empty() ? "-" : fmt::format("{:.3f}", statistics(ratios).median),
                has_bound ? microseconds(measurement.bound->one_way_seconds) : "-",
                measurement.correct ? "" : "  WRONG RESULT");
@@ -78,6 +80,7 @@ void print_table_end(const Report& report) {
     if (report.latency_seconds > 0)
         fmt::print("# one-way latency of 8 bytes: {} us\n", microseconds(report.latency_seconds));
     for (const Summary& summary : summarize(report.measurements)) {
+        if (summary.collective == Collective::barrier) continue;  // it has one line only
         fmt::print("# {}: vendor/own geometric mean {:.3f}, minimum {:.3f} at {}\n", name(summary.collective),
                    summary.geometric_mean, summary.minimum, size_text(summary.bytes_at_minimum));
     }

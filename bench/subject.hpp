@@ -8,13 +8,13 @@
 
 namespace hcoll::bench {
 
-enum class Collective { bcast, reduce, allreduce };
+enum class Collective { bcast, reduce, allreduce, barrier };
 enum class ElementType { float32, float64, integer, character };
 enum class Operator { sum, max, min, prod };
 enum class Side { own, vendor };
 
 // In the order of the enumerators.
-inline constexpr std::array<std::string_view, 3> collective_names{"bcast", "reduce", "allreduce"};
+inline constexpr std::array<std::string_view, 4> collective_names{"bcast", "reduce", "allreduce", "barrier"};
 inline constexpr std::array<std::string_view, 4> element_type_names{"float", "double", "int", "char"};
 inline constexpr std::array<std::string_view, 4> operator_names{"sum", "max", "min", "prod"};
 inline constexpr std::array<std::string_view, 2> side_names{"own", "vendor"};
@@ -26,13 +26,15 @@ inline std::string_view name(Side side) { return side_names[static_cast<std::siz
 
 struct Subject {
     Collective collective = Collective::bcast;
-    std::size_t bytes = 0;  // whole elements
+    std::size_t bytes = 0;  // whole elements; 0 for a barrier
     ElementType type = ElementType::float64;
     Operator op = Operator::sum;
     int root = 0;
     bool in_place = false;
 
-    bool reduces() const { return collective != Collective::bcast; }
+    bool reduces() const { return collective == Collective::reduce || collective == Collective::allreduce; }
+    bool moves_data() const { return collective != Collective::barrier; }
+    bool has_root() const { return collective == Collective::bcast || collective == Collective::reduce; }
 };
 
 inline std::size_t element_size(ElementType type) {

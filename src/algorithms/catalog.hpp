@@ -12,7 +12,7 @@ namespace hcoll {
 
 inline constexpr std::size_t collective_count = 7;
 // The first ones are those whose calls are intercepted; the others exist as plans.
-inline constexpr std::size_t intercepted_count = 3;
+inline constexpr std::size_t intercepted_count = 4;
 
 // In the order of Collective: the name in settings, reports and hcoll-bench, and MPI's.
 struct CollectiveName {
@@ -20,9 +20,8 @@ struct CollectiveName {
     std::string_view mpi_name;
 };
 inline constexpr CollectiveName collective_names[collective_count] = {
-    {"bcast", "MPI_Bcast"},    {"reduce", "MPI_Reduce"},   {"allreduce", "MPI_Allreduce"},
-    {"gather", "MPI_Gather"},  {"scatter", "MPI_Scatter"}, {"allgather", "MPI_Allgather"},
-    {"barrier", "MPI_Barrier"}};
+    {"bcast", "MPI_Bcast"},   {"reduce", "MPI_Reduce"},   {"allreduce", "MPI_Allreduce"}, {"barrier", "MPI_Barrier"},
+    {"gather", "MPI_Gather"}, {"scatter", "MPI_Scatter"}, {"allgather", "MPI_Allgather"}};
 
 inline std::string_view name_of(Collective collective) {
     return collective_names[static_cast<std::size_t>(collective)].name;
@@ -32,6 +31,8 @@ inline bool has_root(Collective collective) {
     return collective == Collective::bcast || collective == Collective::reduce || collective == Collective::gather ||
            collective == Collective::scatter;
 }
+// Does it move what the application gave it? A barrier does not: its plan has one unit, a byte that says nothing.
+inline bool has_message(Collective collective) { return collective != Collective::barrier; }
 // Does it combine operands?
 inline bool is_reduction(Collective collective) {
     return collective == Collective::reduce || collective == Collective::allreduce;

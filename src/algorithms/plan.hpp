@@ -24,7 +24,7 @@
 
 namespace hcoll {
 
-enum class Collective : std::uint8_t { bcast, reduce, allreduce, gather, scatter, allgather, barrier };
+enum class Collective : std::uint8_t { bcast, reduce, allreduce, barrier, gather, scatter, allgather };
 
 // `collective` is one of the MPI library's own, non-blocking, among the leaders of all nodes.
 enum class StepKind : std::uint8_t { send, recv, reduce, copy, collective };

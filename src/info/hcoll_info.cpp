@@ -186,7 +186,7 @@ int run(int argc, char** argv) {
     app.add_option("--mpi", mpi, "the MPI library to examine: a file or a name, such as libmpi.so.40");
     auto* draw = app.add_flag("--topology", topology, "draw where the ranks are (LIBHCOLL_TOPOLOGY is followed)");
     auto* plan = app.add_option("--plan", plan_options.collective,
-                                "show what an algorithm does for a call of bcast, reduce or allreduce");
+                                "show what an algorithm does for a call of bcast, reduce, allreduce or barrier");
     auto* layout = app.add_option("--layout", plan_options.layout,
                                   "a layout, as LIBHCOLL_TOPOLOGY takes it: 4x2x4:cyclic (--topology, --plan)");
     auto* ranks = app.add_option("--ranks", plan_options.ranks,
@@ -194,7 +194,7 @@ int run(int argc, char** argv) {
                                  "without a layout --plan takes 16 on one node)");
     app.add_option("--algorithm", plan_options.algorithm, "han:segment=64k or the like, as a setting takes it")
         ->needs(plan);
-    app.add_option("--bytes", plan_options.bytes, "of the message (default: 1M)")->needs(plan);
+    app.add_option("--bytes", plan_options.bytes, "of the message (default: 1M); a barrier has none")->needs(plan);
     app.add_option("--root", plan_options.root, "of the call (default: 0)")->needs(plan);
     app.add_option("--type-bytes", plan_options.unit_bytes, "of an element of a reduction (default: 8)")->needs(plan);
     app.add_option("--rank", plan_options.rank, "list the steps of this rank's plan")->needs(plan);

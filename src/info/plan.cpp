@@ -57,6 +57,10 @@ Problem find_algorithm_of(const PlanOptions& options, Call& call) {
 }
 
 Problem find_bytes(const PlanOptions& options, Call& call) {
+    if (!has_message(call.collective)) {
+        call.bytes = 1;
+        return std::nullopt;
+    }
     const auto bytes = parse_size(options.bytes);
     if (!bytes || *bytes == 0 || *bytes > most_bytes)
         return fmt::format("'{}' is no number of bytes from 1 to {}", options.bytes, size_text(most_bytes));
@@ -118,7 +122,8 @@ std::vector<Plan> plans_of(const Call& call, std::uint64_t units) {
 }
 
 std::string title_of(const Call& call) {
-    std::string text = fmt::format("{} {}, {} bytes", name_of(call.collective), choice_text(call.choice), call.bytes);
+    std::string text = fmt::format("{} {}", name_of(call.collective), choice_text(call.choice));
+    if (has_message(call.collective)) text += fmt::format(", {} bytes", call.bytes);
     return has_root(call.collective) ? fmt::format("{}, root {}", text, call.root) : text;
 }
 

@@ -67,7 +67,7 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
     if (why == nullptr) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
         decision = &decide(communicator->own().decisions[static_cast<std::size_t>(collective)], bytes);
-        if (bytes == 0)
+        if (bytes == 0 && has_message(collective))
             why = reason::no_bytes;
         else if (!decision->is_own())
             why = decision->why.c_str();
@@ -190,6 +190,15 @@ inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Ca
         });
 }
 
+inline int barrier(MPI_Comm comm) {
+    return dispatch<Collective::barrier>(
+        comm, 0, MPI_BYTE, [&] { return mpi.Barrier(comm); }, [] { return MPI_SUCCESS; },
+        [](Communicator&) { return true; }, [](Communicator&) { return true; }, [] { return true; },
+        [](Communicator& communicator, const Decision& decision) {
+            return decision.shared ? run_shared_barrier(communicator) : run_barrier(communicator, decision);
+        });
+}
+
 template <typename Count>
 inline int ibcast(Count count, MPI_Datatype type, auto&& pass_on) {
     return noted("ibcast", count, type, "vendor", reason::non_blocking, pass_on);
@@ -231,6 +240,8 @@ int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datat
         count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
         [&](MPI_Count elements) { return mpi.Allreduce_c(send, receive, elements, type, op, comm); });
 }
+
+int wrap_Barrier(MPI_Comm comm) noexcept { return barrier(comm); }
 
 int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) noexcept {
     return ibcast(count, type, [&] { return mpi.Ibcast(buffer, count, type, root, comm, request); });

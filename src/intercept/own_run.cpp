@@ -218,6 +218,13 @@ int run_shared_reduction(Communicator& communicator, Collective collective, cons
     });
 }
 
+int run_shared_barrier(Communicator& communicator) {
+    return guarded(communicator, [&] {
+        communicator.own().node->barrier();
+        return MPI_SUCCESS;
+    });
+}
+
 int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
               MPI_Datatype type, int root) {
     return guarded(communicator, [&] {
@@ -298,6 +305,26 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
         status = run_plan(own, *plan, buffers, reduction.type, elements, reduction.op, operations);
         own.scratch.trim();
         return status;
+    });
+}
+
+int run_barrier(Communicator& communicator, const Decision& decision) {
+    return guarded(communicator, [&] {
+        OwnAlgorithms& own = communicator.own();
+        const auto plan = own.plans.get({.collective = Collective::barrier, .units = 1}, [&] {
+            return decision.algorithm->build({.ranks = communicator.size(),
+                                              .rank = communicator.rank(),
+                                              .units = 1,
+                                              .in_place = true,
+                                              .placement = own.placement.get()},
+                                             decision.parameters);
+        });
+        // The byte that is sent where nothing has come in yet, before those that come in.
+        std::byte* memory = own.scratch.get(1 + plan->scratch_units());
+        *memory = std::byte{0};
+        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, communicator.rank(), 1);
+        return run_plan(own, *plan, {.input = nullptr, .output = memory, .scratch = memory + 1, .stride = 1}, MPI_BYTE,
+                        1, MPI_OP_NULL, operations);
     });
 }
 

@@ -20,15 +20,17 @@ struct Reduction {
 OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type);
 
 // Each returns an MPI error code, after the application's error handler was told of it. The arguments are valid, there
-// is something to move, and every rank runs the same algorithm with the same parameters.
+// is something to move (but for a barrier), and every rank runs the same algorithm with the same parameters.
 int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
               MPI_Datatype type, int root);
 int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                   const Reduction& reduction);
+int run_barrier(Communicator& communicator, const Decision& decision);
 
 // The same over shared memory; a reduction that is known and whose elements have no gaps.
 int run_shared_bcast(Communicator& communicator, void* buffer, std::uint64_t count, MPI_Datatype type, int root);
 int run_shared_reduction(Communicator& communicator, Collective collective, const Reduction& reduction,
                          const OwnAlgorithms::KnownReduction& known);
+int run_shared_barrier(Communicator& communicator);
 
 }  // namespace hcoll

@@ -17,6 +17,7 @@ int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype
 int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept;
 int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
                      MPI_Comm comm) noexcept;
+int wrap_Barrier(MPI_Comm comm) noexcept;
 int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) noexcept;
 int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm,
                   MPI_Request* request) noexcept;

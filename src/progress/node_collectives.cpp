@@ -71,6 +71,8 @@ struct NodeCollectives::Area {
     alignas(line) Flag ready;     // so many blocks are copied in
     alignas(line) Flag reduced;   // of so many blocks its slice is combined
     alignas(line) Flag consumed;  // with so many blocks
+    alignas(line) Flag arrived;   // at so many barriers; a leader's: so has its group
+    alignas(line) Flag released;  // a leader's: its group may leave so many barriers
     alignas(line) std::byte slots[offset_of_ring(ring_count)];
 
     std::byte* slot(std::uint64_t operation, std::size_t ring) {
@@ -385,6 +387,30 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
         }
         finish_block(number);
     }
+}
+
+// ---- no message ----
+
+void NodeCollectives::barrier() {
+    const std::uint64_t number = ++barriers_;
+    const int leader = group_.front();
+    const auto wait_for = [&](const std::vector<int>& ranks) {
+        for (const int each : ranks)
+            if (each != rank_) waiting_.until(area(each).arrived, number);
+    };
+    if (leaders_.size() == 1) {
+        raise(area(rank_).arrived, number);
+        wait_for(group_);
+    } else if (rank_ != leader) {
+        raise(area(rank_).arrived, number);
+        waiting_.until(area(leader).released, number);
+    } else {
+        wait_for(group_);
+        raise(area(rank_).arrived, number);
+        wait_for(leaders_);
+        raise(area(rank_).released, number);
+    }
+    progress_sometimes();
 }
 
 // ---- which way ----

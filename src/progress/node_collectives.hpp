@@ -7,6 +7,7 @@
 //             bcast      root  [flag|message] --> all read it
 //             allreduce  every rank [flag|operand]; every rank reads all n and combines them in the order of ranks
 //             reduce     the same, but only the root reads
+//   counts    barrier: every rank raises a flag of its own, and waits for those of all; nothing else is used
 //   blocks    long messages pass through a ring of `depth` blocks that stays in cache
 //             bcast      root copies block k + 1 in while the others copy block k out: m in, m out
 //             reduce, allreduce by slices: every rank copies in what its peers combine ((n-1)/n m), combines its own slice
@@ -14,7 +15,8 @@
 //             reduce of up to three ranks, or of more ranks than cores: the root combines all of it, and copies nothing out
 //
 // More than flat_ranks: the ranks form groups of neighbours (sockets, where the placement says so); the members of a group
-// talk to its leader only, and leaders to one another, by slots as above.
+// talk to its leader only, and leaders to one another, by slots and counts as above; in a barrier a leader raises its flag
+// for the other leaders when its group is complete, and a second one for its group when all groups are.
 //
 // Slots and blocks are rings: no rank writes one again before all have said that they are done with what was in it. So a
 // root that runs ahead is held back, and nothing needs a barrier. Who has to wait for a place waits until half the ring is
@@ -71,6 +73,8 @@ public:
     void reduce(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine);
     // Output may be input.
     void allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine);
+    // Returns when all ranks have called it. What a rank wrote before, all see afterwards.
+    void barrier();
 
     static constexpr int flat_ranks = 8;
     // A short message lies in a slot; one of line_bytes in the line of its flag.
@@ -128,6 +132,7 @@ private:
     int since_progress_ = 0;
     std::uint64_t operation_ = 0;                   // short messages so far
     std::uint64_t known_done_ = 0;                  // all ranks are done with that many of them, at least
+    std::uint64_t barriers_ = 0;                    // so far
     std::uint64_t block_number_ = 0;                // blocks so far
     std::uint64_t known_consumed_ = 0;              // all are done with that many of them, at least
     std::uint64_t known_ready_ = 0;                 // all have copied that many in, at least

@@ -29,6 +29,10 @@ constexpr std::string_view reduce_candidates[] = {
 constexpr std::string_view allreduce_candidates[] = {
     "nap", "smp", "multi_leader:leaders=8", "multi_leader:leaders=32", "han:segment=32k", "ring",
 };
+constexpr std::string_view barrier_candidates[] = {
+    "hierarchical",           "hierarchical:radix=4",           "hierarchical:radix=8",
+    "hierarchical:node=flat", "hierarchical:radix=4,node=flat", "hierarchical:radix=8,node=flat",
+};
 
 }  // namespace
 
@@ -37,6 +41,7 @@ std::span<const std::string_view> model_candidates(Collective collective) {
         case Collective::bcast: return bcast_candidates;
         case Collective::reduce: return reduce_candidates;
         case Collective::allreduce: return allreduce_candidates;
+        case Collective::barrier: return barrier_candidates;
         default: return {};
     }
 }
@@ -48,9 +53,9 @@ double modelled_seconds(Collective collective, std::string_view text, const Plac
     assert(!problem && choice.kind == AlgorithmChoice::Kind::own && "a candidate is a valid setting");
     constexpr std::uint64_t double_bytes = 8;
     const std::uint64_t unit_bytes = is_reduction(collective) ? double_bytes : 1;
+    const std::uint64_t units = has_message(collective) ? std::max<std::uint64_t>(bytes / unit_bytes, 1) : 1;
     const std::vector<Plan> plans = plans_of_all_ranks(
-        *choice.algorithm, choice.parameters,
-        {.units = std::max<std::uint64_t>(bytes / unit_bytes, 1), .unit_bytes = unit_bytes, .placement = &placement});
+        *choice.algorithm, choice.parameters, {.units = units, .unit_bytes = unit_bytes, .placement = &placement});
     return price(plans, placement, machine, unit_bytes).seconds;
 }
 

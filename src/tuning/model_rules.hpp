@@ -21,7 +21,7 @@ struct ModelledChoice {
     double seconds = 0;
 };
 
-// All candidates for a message of `bytes` (of doubles) to or from rank 0, the fastest first.
+// All candidates for a message of `bytes` (of doubles; a barrier has none) to or from rank 0, the fastest first.
 std::vector<ModelledChoice> modelled_choices(Collective collective, const Placement& placement, std::uint64_t bytes,
                                              const MachineModel& machine);
 

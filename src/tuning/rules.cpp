@@ -41,6 +41,10 @@ constexpr MeasuredRule measured[] = {
     // 0.83 at 2 KB, 1.15 to 1.41 between, 0.98 at 512 KB
     {VendorKind::openmpi, Collective::allreduce, 2, 2, 8 * kibi - 1, "vendor"},
     {VendorKind::openmpi, Collective::allreduce, 2, 2, 128 * kibi, "recursive_doubling"},
+    // 1.5; Open MPI's own is faster than messages (0.27 to 0.43)
+    {VendorKind::mpich, Collective::barrier, 2, 8, any_size, "shared"},
+    {VendorKind::mpich, Collective::barrier, 2, 2, any_size, "dissemination"},
+    {VendorKind::openmpi, Collective::barrier, 2, 8, any_size, "shared"},
 };
 
 // What model_rules.cpp finds for 2 to 64 nodes and 8 B to 16 MB, gathered: as few rows as choose what is nowhere far from the
@@ -96,6 +100,12 @@ constexpr ModelledRule modelled[] = {
     {Collective::allreduce, any, 2, any_size, "multi_leader:leaders=32"},
     {Collective::allreduce, any, any, 2 * kibi, "nap"},
     {Collective::allreduce, any, any, any_size, "multi_leader:leaders=32"},
+    {Collective::barrier, 8, 16, any_size, "hierarchical:radix=8,node=flat"},
+    {Collective::barrier, 8, any, any_size, "hierarchical:radix=8"},
+    {Collective::barrier, 16, 16, any_size, "hierarchical:radix=4,node=flat"},
+    {Collective::barrier, 16, any, any_size, "hierarchical:radix=4"},
+    {Collective::barrier, any, 16, any_size, "hierarchical:radix=8,node=flat"},
+    {Collective::barrier, any, any, any_size, "hierarchical:radix=8"},
 };
 
 }  // namespace

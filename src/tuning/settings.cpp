@@ -48,6 +48,7 @@ Problem parse_parameters(std::string_view text, const Algorithm& algorithm, Algo
         const std::string_view key = item.substr(0, equals);
         const auto found = std::find_if(algorithm.parameters.begin(), algorithm.parameters.end(),
                                         [&](const Parameter* parameter) { return parameter->name == key; });
+        if (names.empty()) return fmt::format("{} has no parameters", algorithm.name);
         if (found == algorithm.parameters.end())
             return fmt::format("{} has no parameter '{}' but {}{}", algorithm.name, key, alternatives(names),
                                meant(key, names));
@@ -97,6 +98,7 @@ const std::vector<Setting>& registry() {
         choice_setting<Collective::bcast>("LIBHCOLL_BCAST", "what MPI_Bcast runs"),
         choice_setting<Collective::reduce>("LIBHCOLL_REDUCE", "what MPI_Reduce runs"),
         choice_setting<Collective::allreduce>("LIBHCOLL_ALLREDUCE", "what MPI_Allreduce runs"),
+        choice_setting<Collective::barrier>("LIBHCOLL_BARRIER", "what MPI_Barrier runs"),
         {"LIBHCOLL_REPRODUCIBLE", "switch", "0 or 1",
          "1 gives Reduce and Allreduce the same bits for any placement of the same ranks; algorithms that do not are "
          "replaced by one that does; a warning names what stays with the MPI library (LIBHCOLL_COMMUNICATORS)",

@@ -16,7 +16,8 @@ ORACLE = os.path.join(BUILD, "test", "bin", f"random_oracle.{FLAVOUR}")
 BENCH = os.path.join(BUILD, "bin", f"hcoll-bench.{FLAVOUR}")
 INFO = os.path.join(BUILD, "bin", "hcoll-info")
 SWEEP = [COLLECTIVES, "--quick", "--segment", "64", "--seed", "1"]
-OWN = {"LIBHCOLL_BCAST": "binomial", "LIBHCOLL_REDUCE": "binomial", "LIBHCOLL_ALLREDUCE": "recursive_doubling"}
+OWN = {"LIBHCOLL_BCAST": "binomial", "LIBHCOLL_REDUCE": "binomial", "LIBHCOLL_ALLREDUCE": "recursive_doubling",
+       "LIBHCOLL_BARRIER": "dissemination"}
 
 
 def job(ranks, command, preload=LIBRARY, **settings):
@@ -86,7 +87,8 @@ class Settings(unittest.TestCase):
                             lines_of_library(job(2, SWEEP, LIBHCOLL_LOG="debug", **OWN))))
 
 
-SHARED = {"LIBHCOLL_BCAST": "shared", "LIBHCOLL_REDUCE": "shared", "LIBHCOLL_ALLREDUCE": "shared"}
+SHARED = {"LIBHCOLL_BCAST": "shared", "LIBHCOLL_REDUCE": "shared", "LIBHCOLL_ALLREDUCE": "shared",
+          "LIBHCOLL_BARRIER": "shared"}
 
 
 class SharedMemory(unittest.TestCase):
@@ -124,7 +126,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(result.stderr.count("libhcoll report:"), 1)
         own = re.search(r"([\d]+) collectives on own algorithms", result.stderr)
         self.assertGreater(int(own.group(1)), 100)
-        for words in ("binomial:segment=512k", "setting LIBHCOLL_REDUCE", "one rank only", "the first calls on a"):
+        for words in ("binomial:segment=512k", "setting LIBHCOLL_REDUCE", "setting LIBHCOLL_BARRIER", "dissemination:radix=2", "one rank only", "the first calls on a"):
             self.assertIn(words, result.stderr)
 
     def test_a_file_takes_the_report_as_json(self):
@@ -134,7 +136,7 @@ class Reports(unittest.TestCase):
             self.assertEqual((result.returncode, lines_of_library(result)), (0, []))
             with open(path, encoding="utf-8") as file:
                 entries = json.load(file)["collectives"]
-        for collective in ("bcast", "reduce", "allreduce"):
+        for collective in ("bcast", "reduce", "allreduce", "barrier"):
             own = [entry for entry in entries if entry["collective"] == collective and entry["ran"] != "vendor"]
             self.assertTrue(own, collective)
             for entry in own:
@@ -212,6 +214,7 @@ class Programs(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
             with open(path, encoding="utf-8") as file:
                 json.load(file)
+        self.assertRegex(result.stdout, r"barrier\s+-\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+")
         self.assertRegex(result.stdout, r"allreduce\s+1024\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+")
 
     def test_hcoll_bench_says_so_when_the_library_is_not_there(self):

@@ -32,6 +32,7 @@ program abi_f08
             call expect(all(reals == rank + 1), 'MPI_Reduce changed its send buffer')
         end if
 
+        call MPI_Barrier(MPI_COMM_WORLD)
         call at_bottom(round, root)
     end do
     call MPI_Finalize()

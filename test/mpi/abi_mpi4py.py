@@ -47,6 +47,7 @@ def use_arrays(comm, number):
     comm.Reduce(own, result, op=MPI.SUM, root=root)
     expect((result == (total if comm.rank == root else -1)).all(), "Reduce")
 
+    comm.Barrier()
     operation = MPI.Op.Create(add_bytes, commute=True)
     result = numpy.full(COUNT, -1, dtype="i8")
     comm.Allreduce(own, result, op=operation)

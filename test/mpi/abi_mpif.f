@@ -54,6 +54,9 @@ C     with an absolute address, all values checked.
      &                                   'MPI_REDUCE (send buffer)')
          end do
 
+         call MPI_BARRIER(MPI_COMM_WORLD, code)
+         call expect(code, MPI_SUCCESS, 'MPI_BARRIER')
+
 C        The buffer is named by its absolute address in a datatype.
          call MPI_GET_ADDRESS(values, address(1), code)
          lengths(1) = n

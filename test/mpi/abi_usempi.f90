@@ -32,6 +32,8 @@ program abi_usempi
             call expect(all(reals == rank + 1), 'MPI_Reduce changed its send buffer')
         end if
 
+        call MPI_Barrier(MPI_COMM_WORLD, code)
+        call expect(code == MPI_SUCCESS, 'MPI_Barrier')
         call at_bottom(round, root)
     end do
     call MPI_Finalize(code)

@@ -1,7 +1,7 @@
-// The sweep: MPI_Bcast, MPI_Reduce and MPI_Allreduce over types, operations, roots, counts, layouts and communicators,
+// The sweep: MPI_Bcast, MPI_Reduce, MPI_Allreduce and, between them, MPI_Barrier over types, operations, roots, counts, layouts and communicators,
 // every rank's buffers compared with a serial reference.
 //
-//   --only bcast|reduce|allreduce   one collective only
+//   --only bcast|reduce|allreduce|barrier   one collective only
 //   --segment BYTES                 adds counts around the multiples of a segment of this size
 //   --bits-file FILE                only compares the bits of Allreduce with those of an earlier run (set the seed)
 //   --all-right                     also what the MPI library itself gets wrong must be right
@@ -20,6 +20,7 @@ namespace {
 // Every type with every op that is valid for it, at few counts; roots take turns.
 void sweep_types(Sweep& sweep, const std::vector<TestType>& types) {
     for (const TestType& type : types) {
+        sweep.barrier();
         for (const std::int64_t count : sweep.few_counts(type)) {
             if (sweep.wants(Collective::bcast)) sweep.bcast(type, count, sweep.next_root());
             for (const Op op : type.ops) sweep.reductions(type, predefined_operation(op), count, sweep.next_root());
@@ -44,6 +45,7 @@ void sweep_counts(Sweep& sweep, const UserOperations& user) {
     };
     for (const auto& [type, operation] : cases) {
         for (const std::int64_t count : sweep.all_counts(*type)) {
+            if (type == &integer) sweep.barrier();
             for (const int root : sweep.roots()) {
                 if (sweep.wants(Collective::bcast)) sweep.bcast(*type, count, root);
                 sweep.reductions(*type, operation, count, root);

@@ -50,6 +50,7 @@ inline std::vector<WrongCall> wrong_calls(MPI_Datatype uncommitted) {
          [=](MPI_Comm comm) { return MPI_Allreduce(x, x, 1, MPI_DOUBLE, MPI_SUM, comm); }},
         {"MPI_Allreduce, receive buffer MPI_IN_PLACE",
          [=](MPI_Comm comm) { return MPI_Allreduce(x, MPI_IN_PLACE, 1, MPI_DOUBLE, MPI_SUM, comm); }},
+        {"MPI_Barrier, null communicator", [](MPI_Comm) { return MPI_Barrier(MPI_COMM_NULL); }},
         {"MPI_Allreduce, null communicator",
          [=](MPI_Comm) { return MPI_Allreduce(x, y, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_NULL); }},
     };

@@ -1,13 +1,13 @@
 // Checked collectives on intra- and intercommunicators.
 #pragma once
 
-#include "../support/program.hpp"
+#include "../support/timed_barrier.hpp"
 
 #include <array>
 
 namespace hcoll::test {
 
-// 'calls' collective calls, of three kinds in turn; 'salt' makes their values differ.
+// 'calls' collective calls, of four kinds in turn; 'salt' makes their values differ.
 inline void use(MPI_Comm comm, int calls, int salt) {
     int rank = 0;
     int size = 0;
@@ -21,7 +21,7 @@ inline void use(MPI_Comm comm, int calls, int salt) {
         const int sum = size * (size - 1) / 2 + size * (call + salt);
         const auto count = static_cast<int>(values.size());
         bool right = true;
-        switch (call % 3) {
+        switch (call % 4) {
             case 0:
                 check(MPI_Allreduce(values.data(), result.data(), count, MPI_INT, MPI_SUM, comm));
                 right = result.front() == sum && result.back() == sum;
@@ -30,6 +30,7 @@ inline void use(MPI_Comm comm, int calls, int salt) {
                 check(MPI_Bcast(values.data(), count, MPI_INT, root, comm));
                 right = values.front() == root + call + salt && values.back() == root + call + salt;
                 break;
+            case 2: check(timed_barrier(comm)); break;
             default:
                 check(MPI_Reduce(values.data(), result.data(), count, MPI_INT, MPI_SUM, root, comm));
                 right = rank != root || (result.front() == sum && result.back() == sum);
@@ -64,6 +65,7 @@ inline void use_intercommunicator(int calls) {
         int sum = -1;
         check(MPI_Allreduce(&side, &sum, 1, MPI_INT, MPI_SUM, inter));
         require(sum == (1 - side) * remote_size, "wrong sum by MPI_Allreduce between groups");
+        check(MPI_Barrier(inter));
         // Everything of the odd side to the even side's first rank.
         sum = -1;
         check(MPI_Reduce(&side, &sum, 1, MPI_INT, MPI_SUM, root, inter));

@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
     failure_context().program = "profiled";
     check(MPI_Comm_rank(MPI_COMM_WORLD, &failure_context().rank));
     check(MPI_Pcontrol(3));
-    use(MPI_COMM_WORLD, 30, 1);
+    use(MPI_COMM_WORLD, 40, 1);
     check(MPI_Pcontrol(7));
     check(MPI_Finalize());
     return 0;

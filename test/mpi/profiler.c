@@ -1,7 +1,7 @@
 /* A profiling tool as users have them: it defines MPI_X, counts, and calls PMPI_X. Preloaded before or after libhcoll,
  * or linked into the program. At MPI_Finalize every rank prints what it counted; with the environment variable
  *
- *   HCOLL_PROFILER_EXPECT="bcast=10 reduce=10 allreduce>=5 pcontrol=2 last_level=7"
+ *   HCOLL_PROFILER_EXPECT="bcast=10 reduce=10 allreduce>=5 barrier=10 pcontrol=2 last_level=7"
  *
  * it compares, and ends with exit code 1 if anything differs.
  */
@@ -12,9 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { count_bcast, count_reduce, count_allreduce, count_pcontrol, last_level, number_of_counters };
+enum { count_bcast, count_reduce, count_allreduce, count_barrier, count_pcontrol, last_level, number_of_counters };
 
-static const char* const names[number_of_counters] = {"bcast", "reduce", "allreduce", "pcontrol", "last_level"};
+static const char* const names[number_of_counters] = {"bcast",   "reduce",   "allreduce",
+                                                      "barrier", "pcontrol", "last_level"};
 static int counters[number_of_counters];
 
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
@@ -30,6 +31,11 @@ int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MP
 int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     ++counters[count_allreduce];
     return PMPI_Allreduce(send, receive, count, type, op, comm);
+}
+
+int MPI_Barrier(MPI_Comm comm) {
+    ++counters[count_barrier];
+    return PMPI_Barrier(comm);
 }
 
 int MPI_Pcontrol(const int level, ...) {

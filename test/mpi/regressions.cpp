@@ -2,7 +2,7 @@
 // runs on a communicator that the library has taken over.
 //
 //   --case NAME   one of the cases in the table at the end
-#include "../support/program.hpp"
+#include "../support/timed_barrier.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ int size_of(MPI_Comm comm) {
     return size;
 }
 
-// Broadcasts and sums with a check of each: what follows a call that put ranks out of step goes wrong here.
+// Broadcasts, sums and barriers with a check of each: what follows a call that put ranks out of step goes wrong here.
 void use_in_step(MPI_Comm comm, int calls) {
     for (int i = 0; i < calls; ++i) {
         int value = rank_in(comm) == 0 ? 1000 + i : -1;
@@ -36,6 +36,7 @@ void use_in_step(MPI_Comm comm, int calls) {
         int sum = 0;
         check(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm));
         require(sum == size_of(comm) * value, "a sum after the case is wrong");
+        check(timed_barrier(comm, i % size_of(comm)));
     }
 }
 
@@ -206,6 +207,7 @@ void collective_while_a_message_is_under_way() {
         MPI_Request request = MPI_REQUEST_NULL;
         if (rank == 0) check(MPI_Isend(values.data(), count, MPI_INT, 1, round, MPI_COMM_WORLD, &request));
         if (rank == 1) check(MPI_Recv(values.data(), count, MPI_INT, 0, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        if (round % 2 == 1) check(timed_barrier(MPI_COMM_WORLD));
         use_in_step(MPI_COMM_WORLD, 2);
         check(MPI_Wait(&request, MPI_STATUS_IGNORE));
         require(values.back() == (rank <= 1 ? 5 : 0), "the message is wrong");

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <fstream>
 
-#include "../support/program.hpp"
+#include "../support/timed_barrier.hpp"
 
 using namespace hcoll::test;
 
@@ -50,6 +50,8 @@ int main(int argc, char** argv) {
         if (call == calls / 20) before = resident_memory();
         if (call > calls / 20 && call % 1000 == 0) most = std::max(most, resident_memory());
     }
+    // The root has to wait for all that it ran ahead of.
+    check(timed_barrier(MPI_COMM_WORLD, static_cast<int>(slow)));
     require(value != 1, "cannot be");  // keeps the work
     const long growth = most - before;
     require(growth < most_growth, "rank " + std::to_string(program.rank()) + " needs " + std::to_string(growth) +

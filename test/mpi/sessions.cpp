@@ -2,7 +2,7 @@
 // Skipped where MPI has no sessions (before MPI 4).
 //
 //   --with-init   MPI_Init before, MPI_Finalize after the sessions
-#include "../support/program.hpp"
+#include "../support/timed_barrier.hpp"
 
 using namespace hcoll::test;
 
@@ -15,6 +15,7 @@ void use(MPI_Comm comm) {
     check(MPI_Comm_rank(comm, &rank));
     check(MPI_Comm_size(comm, &size));
     for (int round = 0; round < 25; ++round) {
+        check(timed_barrier(comm));
         std::vector<int> values(static_cast<std::size_t>(1 + round * 97), rank + round);
         std::vector<int> result(values.size(), -1);
         const int count = static_cast<int>(values.size());

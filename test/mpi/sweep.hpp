@@ -28,7 +28,7 @@ public:
 
     [[nodiscard]] bool wants(Collective collective) const {
         if (settings_.only.empty()) return true;
-        const std::string_view names[] = {"bcast", "reduce", "allreduce"};
+        const std::string_view names[] = {"bcast", "reduce", "allreduce", "barrier"};
         return settings_.only == names[static_cast<std::size_t>(collective)];
     }
 
@@ -66,9 +66,13 @@ public:
     int next_root() { return static_cast<int>(turn_++ % static_cast<std::uint64_t>(on_.size)); }
 
     void bcast(const TestType& type, std::int64_t count, int root) {
-        Call call = make(Collective::bcast, type, {}, count);
+        Call call = make(Collective::bcast, &type, {}, count);
         call.root = root;
         run_checked(call);
+    }
+
+    void barrier() {
+        if (wants(Collective::barrier)) run_checked(make(Collective::barrier, nullptr, {}, 0));
     }
 
     // Reduce and Allreduce, each in place and not.
@@ -76,7 +80,7 @@ public:
         for (const Collective collective : {Collective::reduce, Collective::allreduce}) {
             if (!wants(collective)) continue;
             for (const bool in_place : {false, true}) {
-                Call call = make(collective, type, operation, count);
+                Call call = make(collective, &type, operation, count);
                 call.root = root;
                 call.in_place = in_place;
                 if (settings_.all_right || !vendor_fails(call)) run_checked(call);
@@ -93,7 +97,7 @@ private:
         return settings_.segment / bytes;
     }
 
-    Call make(Collective collective, const TestType& type, const Operation& operation, std::int64_t count) {
+    Call make(Collective collective, const TestType* type, const Operation& operation, std::int64_t count) {
         ++calls_;
         Call call;
         call.collective = collective;
@@ -101,7 +105,7 @@ private:
         call.comm_name = on_.name;
         call.rank = on_.rank;
         call.size = on_.size;
-        call.type = &type;
+        call.type = type;
         call.operation = operation;
         call.count = count;
         call.seed = mix({settings_.seed, calls_});

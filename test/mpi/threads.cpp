@@ -2,8 +2,8 @@
 // once, and all making and freeing further communicators meanwhile. Skipped where the level is not provided.
 //
 //   --threads N (default 3)   --rounds N (default 60)
-#include "../support/program.hpp"
 #include "../support/random.hpp"
+#include "../support/timed_barrier.hpp"
 
 #include <memory>
 #include <thread>
@@ -59,6 +59,7 @@ private:
         result = own;
         check(MPI_Bcast(result.data(), n, MPI_INT64_T, root, comm));
         expect("MPI_Bcast", round, result, roots);
+        check(timed_barrier(comm, root));
     }
 
     void expect(const char* what, int round, const std::vector<std::int64_t>& found,

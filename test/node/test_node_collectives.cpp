@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -41,13 +42,24 @@ struct CombineRuns : Combine {
 };
 
 struct Call {
-    enum Kind { bcast, reduce, allreduce } kind;
+    enum Kind { bcast, reduce, allreduce, barrier } kind;
     int root;
     std::size_t elements;
     bool in_place;
     int late_rank;  // yields for a while before
     std::uint32_t tag;
 };
+
+// What every rank writes before a barrier, and all others read afterwards. There are two of each, in turn: before a rank
+// writes the first one again, all have left the barrier after which it was read.
+template <typename Note>
+struct Notes {
+    explicit Notes(int ranks)
+        : of{std::vector<Note>(static_cast<std::size_t>(ranks)), std::vector<Note>(static_cast<std::size_t>(ranks))} {}
+    std::array<std::vector<Note>, 2> of;
+};
+// Where ranks have mappings of their own, ThreadSanitizer does not know that their flags are the same ones.
+using AtomicNotes = Notes<std::atomic<std::uint32_t>>;
 
 // Sizes around every boundary between two ways, and around blocks.
 std::vector<std::size_t> sizes(std::size_t block_elements) {
@@ -71,8 +83,8 @@ std::vector<RankRun> operands(int rank, std::size_t elements, std::uint32_t tag)
 class Rank {
 public:
     Rank(const SegmentAddress& address, std::size_t buffer_bytes, const Placement& placement, int rank,
-         bool oversubscribed)
-        : rank_(rank), ranks_(placement.ranks()) {
+         bool oversubscribed, AtomicNotes& notes)
+        : rank_(rank), ranks_(placement.ranks()), notes_(notes) {
         if (segment_.open(address) != 0) throw std::runtime_error("cannot open the segment");
         node_ = std::make_unique<NodeCollectives>(segment_.data(), buffer_bytes, placement, rank,
                                                   Waiting(
@@ -82,6 +94,7 @@ public:
     std::string run(const Call& call) {
         if (call.late_rank == rank_)
             for (int i = 0; i < 100; ++i) sched_yield();
+        if (call.kind == Call::barrier) return meet(call);
         const std::vector<RankRun> own = operands(rank_, call.elements, call.tag);
         // One element behind the message must stay as it is.
         std::vector<RankRun> output(call.elements + 1, poisoned);
@@ -99,6 +112,16 @@ public:
     }
 
 private:
+    std::string meet(const Call& call) {
+        auto& notes = notes_.of[barriers_++ % 2];
+        notes[static_cast<std::size_t>(rank_)].store(call.tag, std::memory_order_relaxed);
+        node_->barrier();
+        for (std::size_t each = 0; each < notes.size(); ++each)
+            if (notes[each].load(std::memory_order_relaxed) != call.tag)
+                return "left before rank " + std::to_string(each) + " had entered";
+        return "";
+    }
+
     std::string compare(const Call& call, const std::vector<RankRun>& output) const {
         if (!(output.back() == poisoned)) return "wrote behind its end";
         const auto root = static_cast<std::uint16_t>(call.root);
@@ -122,17 +145,20 @@ private:
     SharedSegment segment_;
     std::unique_ptr<NodeCollectives> node_;
     CombineRuns combine_;
+    AtomicNotes& notes_;
+    std::size_t barriers_ = 0;
 };
 
 void run_calls(const Placement& placement, const std::vector<Call>& calls, std::size_t buffer_bytes,
                bool oversubscribed) {
     SharedSegment segment;
     ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(placement.ranks(), buffer_bytes)), 0);
+    AtomicNotes notes(placement.ranks());
     std::vector<std::string> problems(static_cast<std::size_t>(placement.ranks()));
     std::vector<std::thread> threads;
     for (int rank = 0; rank < placement.ranks(); ++rank)
         threads.emplace_back([&, rank] {
-            Rank self(segment.address(), buffer_bytes, placement, rank, oversubscribed);
+            Rank self(segment.address(), buffer_bytes, placement, rank, oversubscribed, notes);
             std::string& problem = problems[static_cast<std::size_t>(rank)];
             for (std::size_t i = 0; i < calls.size(); ++i) {
                 const std::string found = self.run(calls[i]);
@@ -164,10 +190,11 @@ TEST_P(NodeCollectivesOf, GiveTheRightResultsWhoeverIsLate) {
             add(Call::bcast, root, elements);
             add(Call::reduce, root, elements);
             if (root < 2) add(Call::allreduce, 0, elements);
+            if (root < 2) add(Call::barrier, 0, 0);
         }
     std::shuffle(calls.begin(), calls.end(), random);
     // Rows of equal short calls, in which places are used again.
-    for (const Call::Kind kind : {Call::bcast, Call::reduce, Call::allreduce})
+    for (const Call::Kind kind : {Call::bcast, Call::reduce, Call::allreduce, Call::barrier})
         for (int i = 0; i < 150; ++i) add(kind, ranks - 1, 1 + static_cast<std::size_t>(i) % 3);
     const Placement one_socket = Placement::one_node(ranks);
     run_calls(one_socket, calls, buffer_bytes, ranks > 2);
@@ -203,6 +230,66 @@ TEST(NodeCollectives, KeepInStepWithARankThatHasNoMemory) {
         });
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(wrong, 0);
+}
+
+// What was written before a barrier, without any care, is there after it: flat, and through leaders. One mapping for all,
+// so that ThreadSanitizer sees what the flags order.
+TEST_P(NodeCollectivesOf, MeetInBarriersThatOrderWhatTheyWrote) {
+    const int ranks = GetParam();
+    constexpr std::size_t buffer_bytes = 64 << 10;
+    constexpr std::uint32_t rounds = 200;
+    SharedSegment segment;
+    ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(ranks, buffer_bytes)), 0);
+    const Placement placement = Placement::one_node(ranks);
+    Notes<std::uint32_t> notes(ranks);
+    std::atomic<int> early{0};
+    std::vector<std::thread> threads;
+    threads.reserve(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank)
+        threads.emplace_back([&, rank] {
+            NodeCollectives node(segment.data(), buffer_bytes, placement, rank,
+                                 Waiting(
+                                     ranks > 2, [](void*) {}, nullptr));
+            for (std::uint32_t round = 1; round <= rounds; ++round) {
+                auto& all = notes.of[round % 2];
+                if (round % static_cast<std::uint32_t>(ranks) == static_cast<std::uint32_t>(rank)) sched_yield();
+                all[static_cast<std::size_t>(rank)] = round;
+                node.barrier();
+                for (const std::uint32_t each : all)
+                    if (each != round) ++early;
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(early, 0);
+}
+
+// A rank that never waits, because it is always the last to come, drives what else there is all the same.
+TEST(NodeCollectives, OfARankThatIsAlwaysLateDriveTheRest) {
+    constexpr int rounds = 200;
+    constexpr std::size_t buffer_bytes = 64 << 10;
+    SharedSegment segment;
+    ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(2, buffer_bytes)), 0);
+    const Placement placement = Placement::one_node(2);
+    std::atomic<int> begun{0};
+    std::atomic<int> polls{0};
+    std::thread early([&] {
+        NodeCollectives node(segment.data(), buffer_bytes, placement, 0,
+                             Waiting(
+                                 true, [](void*) {}, nullptr));
+        for (int i = 0; i < rounds; ++i) {
+            ++begun;
+            node.barrier();
+        }
+    });
+    const auto count = [](void* counter) { ++*static_cast<std::atomic<int>*>(counter); };
+    NodeCollectives node(segment.data(), buffer_bytes, placement, 1, Waiting(true, count, &polls));
+    for (int i = 0; i < rounds; ++i) {
+        while (begun <= i) sched_yield();
+        for (int yield = 0; yield < 5; ++yield) sched_yield();
+        node.barrier();
+    }
+    early.join();
+    EXPECT_GE(polls, rounds / 40);
 }
 
 TEST(NodeCollectives, OfARankThatWaitsLongSleepAndAreWoken) {

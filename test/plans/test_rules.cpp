@@ -34,7 +34,8 @@ TEST(Rules, ThatWereModelledCoverEverySizeAtEveryPlaceByWhatTheModelChoosesFrom)
     for (const int nodes : {2, 3, 16, 17, 64, 65, 300})
         for (const int ranks_per_node : {1, 2, 3, 8}) {
             const Layout layout = block_layout(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node));
-            for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
+            for (const Collective collective :
+                 {Collective::bcast, Collective::reduce, Collective::allreduce, Collective::barrier}) {
                 const DecisionTable table =
                     make_decision_table(Settings{}, VendorKind::mpich, collective, *layout.placement, false);
                 EXPECT_EQ(table.back().largest_bytes, ~std::uint64_t{0});
@@ -61,10 +62,12 @@ TEST(Rules, ThatWereModelledAreNowhereFarFromTheBestOfTheModel) {
                                       : block_layout(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node),
                                                      ranks_per_node > 1 ? 2 : 1);
             const Placement& placement = *layout.placement;
-            for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
+            for (const Collective collective :
+                 {Collective::bcast, Collective::reduce, Collective::allreduce, Collective::barrier}) {
                 const DecisionTable table =
                     make_decision_table(Settings{}, VendorKind::mpich, collective, placement, false);
-                for (std::uint64_t bytes = 8; bytes <= (2U << 20); bytes *= 8) {
+                const std::uint64_t most_bytes = has_message(collective) ? 2U << 20 : 8;
+                for (std::uint64_t bytes = 8; bytes <= most_bytes; bytes *= 8) {
                     const auto choices = modelled_choices(collective, placement, bytes, default_machine());
                     double chosen = 0;
                     for (const ModelledChoice& choice : choices) {

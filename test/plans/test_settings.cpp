@@ -41,15 +41,28 @@ TEST(SettingsText, TheDefaultsAreValidAndReadBack) {
 
 TEST(SettingsText, AlgorithmAndParametersAreRead) {
     std::vector<std::string> warnings;
-    const Settings settings =
-        parse({{"LIBHCOLL_BCAST", "chain:segment=128k,sends=3"}, {"LIBHCOLL_ALLREDUCE", "reduce_bcast:tree=chain"}},
-              warnings);
+    const Settings settings = parse({{"LIBHCOLL_BCAST", "chain:segment=128k,sends=3"},
+                                     {"LIBHCOLL_ALLREDUCE", "reduce_bcast:tree=chain"},
+                                     {"LIBHCOLL_BARRIER", "dissemination:radix=3"}},
+                                    warnings);
     EXPECT_TRUE(warnings.empty());
     EXPECT_EQ(settings.choice(Collective::bcast).algorithm->name, "chain");
     EXPECT_EQ(settings.choice(Collective::bcast).parameters.pipeline.segment_bytes, 131072U);
     EXPECT_EQ(settings.choice(Collective::bcast).parameters.pipeline.sends, 3U);
     EXPECT_EQ(settings.choice(Collective::bcast).parameters.pipeline.receives, 4U);
     EXPECT_EQ(settings.choice(Collective::allreduce).parameters.tree.shape, TreeShape::chain);
+    EXPECT_EQ(settings.choice(Collective::barrier).algorithm->name, "dissemination");
+    EXPECT_EQ(settings.choice(Collective::barrier).parameters.radix, 3);
+}
+
+TEST(SettingsText, EveryInterceptedCollectiveHasASettingOfItsName) {
+    for (std::size_t i = 0; i < intercepted_count; ++i) {
+        std::vector<std::string> warnings;
+        const std::string name = "LIBHCOLL_" + to_upper(collective_names[i].name);
+        const Settings settings = parse({{name, "vendor"}}, warnings);
+        EXPECT_TRUE(warnings.empty()) << name;
+        EXPECT_EQ(settings.choice(static_cast<Collective>(i)).kind, AlgorithmChoice::Kind::vendor) << name;
+    }
 }
 
 struct Mistake {
@@ -69,6 +82,8 @@ TEST(SettingsText, EveryMistakeGivesOneWarningThatSaysWhatIsValid) {
           Mistake{"LIBHCOLL_BCAST", "chain:segment=4x", "a size from 0 to 1G"},
           Mistake{"LIBHCOLL_BCAST", "vendor:segment=4k", "'vendor' has no parameters"},
           Mistake{"LIBHCOLL_ALLREDUCE", "reduce_bcast:tree=oak", "k_nomial or two_tree"},
+          Mistake{"LIBHCOLL_BARRIER", "disemination", "did you mean dissemination?"},
+          Mistake{"LIBHCOLL_BARRIER", "linear:segment=4k", "linear has no parameters"},
           Mistake{"LIBHCOLL_ENABLE", "maybe", "neither 0 nor 1"}, Mistake{"LIBHCOLL_LOG", "wran", "did you mean warn?"},
           Mistake{"LIBHCOLL_REPORT", "2", "ends in .json"}, Mistake{"LIBHCOLL_SETUP_CALLS", "0", "from 1 to 1G"}}) {
         std::vector<std::string> warnings;
@@ -83,6 +98,7 @@ TEST(SettingsText, WhatIsAgreedReachesOtherRanksWhole) {
     std::vector<std::string> warnings;
     const Settings sent = parse({{"LIBHCOLL_ENABLE", "0"},
                                  {"LIBHCOLL_REDUCE", "chain:segment=1,sends=64,receives=1"},
+                                 {"LIBHCOLL_BARRIER", "hierarchical:radix=5,node=flat"},
                                  {"LIBHCOLL_SETUP_CALLS", "17"},
                                  {"LIBHCOLL_LOG", "debug"}},
                                 warnings);
@@ -128,6 +144,9 @@ TEST(Selection, SharedMemoryRunsOnlyWhereRanksHaveIt) {
     EXPECT_TRUE(decide(table_of(Collective::allreduce, Placement::one_node(8), true), 8).shared);
     EXPECT_FALSE(decide(table_of(Collective::allreduce, Placement::one_node(8), false), 8).is_own());
     EXPECT_EQ(decide(table_of(Collective::reduce, Placement::one_node(2), false), 8).algorithm->name, "binomial");
+    EXPECT_TRUE(decide(table_of(Collective::barrier, Placement::one_node(8), true), 0).shared);
+    EXPECT_EQ(decide(table_of(Collective::barrier, Placement::one_node(2), false), 0).algorithm->name, "dissemination");
+    EXPECT_FALSE(decide(table_of(Collective::barrier, Placement::one_node(3), false), 0).is_own());
     for (const SizeRange& range : table_of(Collective::bcast, Placement({{0, 0, 0}, {1, 0, 0}}), false))
         EXPECT_FALSE(range.decision.shared);
     EXPECT_EQ(parse({{"LIBHCOLL_ALLREDUCE", "shared"}, {"LIBHCOLL_REPRODUCIBLE", "1"}}, warnings).reproducible, true);

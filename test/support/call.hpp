@@ -3,6 +3,7 @@
 #pragma once
 
 #include "guarded_buffer.hpp"
+#include "timed_barrier.hpp"
 #include "user_operation.hpp"
 
 #include <optional>
@@ -11,12 +12,13 @@
 
 namespace hcoll::test {
 
-enum class Collective { bcast, reduce, allreduce };
+enum class Collective { bcast, reduce, allreduce, barrier };
 
 inline const char* name_of(Collective collective) {
     switch (collective) {
         case Collective::bcast: return "MPI_Bcast";
         case Collective::reduce: return "MPI_Reduce";
+        case Collective::barrier: return "MPI_Barrier";
         default: return "MPI_Allreduce";
     }
 }
@@ -39,6 +41,7 @@ struct Call {
 
 inline std::string describe(const Call& call) {
     std::string text = name_of(call.collective);
+    if (call.collective == Collective::barrier) return text + " on " + call.comm_name;
     text += call.large_variant ? "_c" : "";
     text += " on " + std::string(call.comm_name) + " (rank " + std::to_string(call.rank) + " of " +
             std::to_string(call.size) + "), " + std::to_string(call.count) + " x " + call.type->name;
@@ -102,6 +105,7 @@ inline int execute(const Call& call, Buffers& buffers) {
             case Collective::bcast: return MPI_Bcast_c(receive, call.count, type, call.root, call.comm);
             case Collective::reduce: return MPI_Reduce_c(send, receive, call.count, type, op, call.root, call.comm);
             case Collective::allreduce: return MPI_Allreduce_c(send, receive, call.count, type, op, call.comm);
+            case Collective::barrier: break;
         }
     }
 #endif
@@ -130,6 +134,11 @@ inline void write_expected(const Call& call, GuardedBuffer& receive) {
 
 // Runs the call and takes the job down if any of it is wrong.
 inline void run_checked(const Call& call) {
+    if (call.collective == Collective::barrier) {
+        trace(call);
+        check(timed_barrier(call.comm, static_cast<int>(call.seed % static_cast<std::uint64_t>(call.size + 1))));
+        return;
+    }
     Buffers buffers = make_buffers(call);
     Buffers expected = buffers;
     const int code = execute(call, buffers);
