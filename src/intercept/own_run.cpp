@@ -324,7 +324,7 @@ int run_barrier(Communicator& communicator, const Decision& decision) {
         *memory = std::byte{0};
         ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, communicator.rank(), 1);
         return run_plan(own, *plan, {.input = nullptr, .output = memory, .scratch = memory + 1, .stride = 1}, MPI_BYTE,
-                        1, MPI_OP_NULL, operations);
+                        Elements{}, MPI_OP_NULL, operations);
     });
 }
 
