@@ -87,9 +87,10 @@ struct NodeCollectives::Area {
     static Flag& ready_of(Area& area) { return area.ready; }
     static Flag& consumed_of(Area& area) { return area.consumed; }
 
+    // Flags, slots, and a desk for single copies.
+    static constexpr std::size_t head_bytes() { return rounded_up(sizeof(Area) + SingleCopy::desk_bytes, page); }
     static std::size_t bytes(std::size_t buffer_bytes) {
-        return rounded_up(sizeof(Area), page) +
-               rounded_up(depth * (block_bytes_of(buffer_bytes) + slice_bytes_of(buffer_bytes)), page);
+        return head_bytes() + rounded_up(depth * (block_bytes_of(buffer_bytes) + slice_bytes_of(buffer_bytes)), page);
     }
 };
 
@@ -108,6 +109,7 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
       rank_(rank),
       ranks_(placement.ranks()),
       waiting_(waiting),
+      single_copy_(desks(), rank, waiting_),
       group_of_rank_(static_cast<std::size_t>(placement.ranks())),
       operands_(static_cast<std::size_t>(placement.ranks())),
       accumulator_(new (std::align_val_t{line}) std::byte[short_bytes]) {
@@ -136,8 +138,14 @@ NodeCollectives::Area& NodeCollectives::area(int rank) const {
     return *reinterpret_cast<Area*>(base_ + static_cast<std::size_t>(rank) * Area::bytes(buffer_bytes_));
 }
 
+std::vector<std::byte*> NodeCollectives::desks() const {
+    std::vector<std::byte*> list;
+    for (int each = 0; each < ranks_; ++each) list.push_back(reinterpret_cast<std::byte*>(&area(each)) + sizeof(Area));
+    return list;
+}
+
 std::byte* NodeCollectives::block(int rank, std::uint64_t number) const {
-    return reinterpret_cast<std::byte*>(&area(rank)) + rounded_up(sizeof(Area), page) +
+    return reinterpret_cast<std::byte*>(&area(rank)) + Area::head_bytes() +
            number % depth * block_bytes_of(buffer_bytes_);
 }
 
@@ -303,18 +311,8 @@ void NodeCollectives::bcast_blocks(int root, std::byte* data, std::size_t bytes)
     }
 }
 
-// Pieces that leave room in the first-level cache, so that what is combined from several operands stays there.
 void NodeCollectives::combine_operands(std::byte* result, std::size_t bytes, const Combine& combine) const {
-    const std::size_t piece = short_bytes / combine.element_bytes * combine.element_bytes;
-    for (std::size_t offset = 0; offset < bytes; offset += piece) {
-        const std::size_t length = std::min(piece, bytes - offset);
-        const std::byte* left = operands_.front() + offset;
-        for (std::size_t i = 1; i < operands_.size(); ++i) {
-            std::byte* target = i + 1 == operands_.size() ? result + offset : accumulator_.get();
-            combine(left, operands_[i] + offset, target, length / combine.element_bytes);
-            left = target;
-        }
-    }
+    combine_in_order(operands_, result, bytes, combine, accumulator_.get(), short_bytes);
 }
 
 void NodeCollectives::reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes,
@@ -387,35 +385,84 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
     }
 }
 
-// ---- which way ----
-
-void NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes) {
-    if (bytes <= short_bytes)
-        bcast_short(root, data, bytes);
-    else
-        bcast_blocks(root, data, bytes);
-}
-
-void NodeCollectives::reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
-                             const Combine& combine) {
-    const std::size_t bytes = elements * combine.element_bytes;
+void NodeCollectives::reduce_blocks(int root, const std::byte* input, std::byte* output, std::size_t bytes,
+                                    const Combine& combine) {
     // With fewer cores than ranks, slices are not combined at the same time.
     constexpr int most_ranks_at_root = 3;
-    if (bytes <= short_bytes)
-        reduce_short(root, input, output, bytes, combine);
-    else if (ranks_ <= most_ranks_at_root || waiting_.is_oversubscribed())
+    if (root != no_root && (ranks_ <= most_ranks_at_root || waiting_.is_oversubscribed()))
         reduce_at_root(root, input, output, bytes, combine);
     else
         reduce_by_slices(root, input, output, bytes, combine);
 }
 
-void NodeCollectives::allreduce(const std::byte* input, std::byte* output, std::size_t elements,
-                                const Combine& combine) {
+// ---- single copies ----
+
+bool NodeCollectives::use_single_copy(std::unique_ptr<PeerMemory> memory) {
+    struct Both : Combine {
+        Both() : Combine(1) {}
+        void operator()(const std::byte* left, const std::byte* right, std::byte* result, std::size_t) const override {
+            *result = *left & *right;
+        }
+    };
+    return single_copy_.prove(std::move(memory), [&](bool here) {
+        const std::byte mine{here ? std::uint8_t{1} : std::uint8_t{0}};
+        std::byte all{0};
+        allreduce(&mine, &all, 1, Both());
+        return all != std::byte{0};
+    });
+}
+
+void NodeCollectives::bcast_single_copy(int root, std::byte* data, std::size_t bytes) {
+    if (!single_copy_.bcast(root, data, bytes)) return bcast_blocks(root, data, bytes);
+    // Others may yet need the blocks: those that it would take are this rank's last word on them.
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
+    block_number_ += (bytes + block_bytes - 1) / block_bytes;
+    raise(area(rank_).consumed, block_number_);
+}
+
+void NodeCollectives::reduce_single_copy(int root, const std::byte* input, std::byte* output, std::size_t elements,
+                                         const Combine& combine) {
+    const bool wants_result = root == no_root || root == rank_;
+    for (const SingleCopy::Rest& rest : single_copy_.reduce(root, input, output, elements, combine)) {
+        std::byte* target = wants_result ? output + rest.delivered : nullptr;
+        bcast_blocks(rest.rank, rank_ == rest.rank ? rest.result : target, rest.combined - rest.delivered);
+        if (rest.combined < rest.end)
+            reduce_blocks(root, input + rest.combined, wants_result ? output + rest.combined : nullptr,
+                          rest.end - rest.combined, combine);
+    }
+}
+
+// ---- which way ----
+
+void NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from) {
+    if (bytes <= short_bytes)
+        bcast_short(root, data, bytes);
+    else if (is_copied_once(bytes, single_copy_from))
+        bcast_single_copy(root, data, bytes);
+    else
+        bcast_blocks(root, data, bytes);
+}
+
+void NodeCollectives::reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
+                             const Combine& combine, std::size_t single_copy_from) {
+    const std::size_t bytes = elements * combine.element_bytes;
+    if (bytes <= short_bytes)
+        reduce_short(root, input, output, bytes, combine);
+    else if (is_copied_once(bytes, single_copy_from))
+        reduce_single_copy(root, input, output, elements, combine);
+    else
+        reduce_blocks(root, input, output, bytes, combine);
+}
+
+void NodeCollectives::allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
+                                std::size_t single_copy_from) {
     const std::size_t bytes = elements * combine.element_bytes;
     if (bytes <= short_bytes)
         allreduce_short(input, output, bytes, combine);
+    else if (is_copied_once(bytes, single_copy_from))
+        reduce_single_copy(no_root, input, output, elements, combine);
     else
-        reduce_by_slices(no_root, input, output, bytes, combine);
+        reduce_blocks(no_root, input, output, bytes, combine);
 }
 
 }  // namespace hcoll

@@ -1,7 +1,7 @@
 // Collectives of the ranks of one node over a shared segment: the direct path beside the engine.
 //
 // Every rank owns an area of the segment and is the only one that writes to it; the others wait for its flags and read.
-// There are two ways, by size. With n ranks and m bytes:
+// There are three ways, by size and by what was measured. With n ranks and m bytes:
 //
 //   slots     a rank's message lies in the cache line of its flag, or behind it: one transfer of a line brings both
 //             bcast      root  [flag|message] --> all read it
@@ -12,6 +12,9 @@
 //             reduce, allreduce by slices: every rank copies in what its peers combine ((n-1)/n m), combines its own slice
 //                        of each block from all (m), and copies the slices of the others out ((n-1)/n m)
 //             reduce of up to three ranks, or of more ranks than cores: the root combines all of it, and copies nothing out
+//
+//   single    ranks read and write one another's buffers, where the system lets them: single_copy.hpp has the pictures. A
+//   copy      rank that fails to gets its message through blocks; those that do not need them count them as consumed
 //
 // More than flat_ranks: the ranks form groups of neighbours (sockets, where the placement says so); the members of a group
 // talk to its leader only, and leaders to one another, by slots as above.
@@ -34,20 +37,12 @@
 #include <memory>
 #include <vector>
 
+#include "progress/combine.hpp"
+#include "progress/single_copy.hpp"
 #include "progress/waiting.hpp"
 #include "topology/placement.hpp"
 
 namespace hcoll {
-
-// result = left op right, for elements of `element_bytes` bytes, side by side; result may be left or right.
-class Combine {
-public:
-    explicit Combine(std::size_t bytes) : element_bytes(bytes) {}
-    virtual ~Combine() = default;
-    virtual void operator()(const std::byte* left, const std::byte* right, std::byte* result,
-                            std::size_t elements) const = 0;
-    const std::size_t element_bytes;
-};
 
 // Driven by one thread of each rank at a time; all ranks call the same functions in the same order with the same sizes.
 // It knows no MPI.
@@ -65,12 +60,21 @@ public:
     // All ranks of the placement are on one node, and agree on whether they share cores.
     NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank, Waiting waiting);
 
+    // Lets long messages be copied once (SingleCopy::prove, to be tried on all ranks alike): the same answer on all ranks.
+    bool use_single_copy(std::unique_ptr<PeerMemory> memory);
+
+    // Messages of `single_copy_from` bytes or more are copied once, if they may be and are no short ones; the same on all
+    // ranks.
+    static constexpr std::size_t never = ~std::size_t{0};
+
     // With data a null pointer a rank takes part without a message: what the others get from such a root is undefined.
-    void bcast(int root, std::byte* data, std::size_t bytes);
+    void bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from = never);
     // `input` is this rank's operand; output is written on the root only, and may be input. `elements` is not 0.
-    void reduce(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine);
+    void reduce(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
+                std::size_t single_copy_from = never);
     // Output may be input.
-    void allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine);
+    void allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
+                   std::size_t single_copy_from = never);
 
     static constexpr int flat_ranks = 8;
     // A short message lies in a slot; one of line_bytes in the line of its flag.
@@ -83,9 +87,10 @@ private:
     struct Free {
         void operator()(std::byte* memory) const;
     };
-    static constexpr int no_root = -1;
+    static constexpr int no_root = SingleCopy::no_root;
 
     Area& area(int rank) const;
+    std::vector<std::byte*> desks() const;
     std::byte* block(int rank, std::uint64_t number) const;
     std::byte* result_slice(int rank, std::uint64_t number) const;
     bool is_in_group(int rank) const {
@@ -111,6 +116,13 @@ private:
 
     void wait_for_room(std::uint64_t number);
     void combine_operands(std::byte* result, std::size_t bytes, const Combine& combine) const;
+    bool is_copied_once(std::size_t bytes, std::size_t single_copy_from) const {
+        return bytes >= single_copy_from && bytes > short_bytes && single_copy_.is_proven();
+    }
+    void bcast_single_copy(int root, std::byte* data, std::size_t bytes);
+    void reduce_single_copy(int root, const std::byte* input, std::byte* output, std::size_t elements,
+                            const Combine& combine);
+    void reduce_blocks(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void bcast_blocks(int root, std::byte* data, std::size_t bytes);
     void reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,
@@ -121,6 +133,7 @@ private:
     int rank_;
     int ranks_;
     Waiting waiting_;
+    SingleCopy single_copy_;
     std::vector<int> group_;    // the ranks of this rank's group, ascending; the first leads
     std::vector<int> leaders_;  // of all groups
     std::vector<int> group_of_rank_;
