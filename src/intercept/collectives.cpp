@@ -93,7 +93,7 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
         [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
             if (decision.shared)
-                return run_shared_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root);
+                return run_shared_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
             return run_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
         });
 }
@@ -185,7 +185,7 @@ inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Ca
                 prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
             if (status != MPI_SUCCESS) return status;
             if (!decision.shared) return run_reduction(communicator, decision, collective, reduction);
-            return run_shared_reduction(communicator, collective, reduction,
+            return run_shared_reduction(communicator, decision, collective, reduction,
                                         communicator.own().known_reductions.front());
         });
 }

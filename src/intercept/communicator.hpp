@@ -190,6 +190,7 @@ private:
     DecisionTables make_decisions(const Settings& settings, const Placement& placement, bool has_shared_memory) const;
     bool make_leaders(MPI_Comm duplicate, const Placement& placement, MPI_Comm& leaders) const;
     bool make_segment(const Settings& settings);
+    void find_single_copy(SingleCopyWay way);
     int join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings);
     std::shared_ptr<const Placement> find_placement(const AgreedSettings& agreed, bool is_within_world);
     void free_duplicate();
