@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t line = 64;
 constexpr std::size_t page = 4096;
 // All pieces of a rank together stay in its second-level cache; a call that copies less than the smallest is mostly call.
-constexpr std::size_t all_pieces_bytes = 512 << 10;
+constexpr std::size_t all_pieces_bytes = 256 << 10;
 constexpr std::size_t smallest_piece_bytes = 32 << 10;
 constexpr std::size_t accumulator_bytes = 8 << 10;
 

@@ -1,6 +1,5 @@
 // Long messages that ranks copy from one another's buffers: in every way, with copies that fail now and then, and where the
 // system refuses them. Ranks are threads, and in one test processes.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -17,6 +16,9 @@
 #include "../support/seed.hpp"
 #include "progress/node_collectives.hpp"
 #include "progress/shared_segment.hpp"
+
+// test/support/xpmem.c
+extern "C" int xpmem_test_attachments(void);
 
 namespace hcoll::test {
 namespace {
@@ -269,10 +271,6 @@ TEST(SingleCopy, OfMemoryThatIsNotThereIsAnError) {
 }
 
 TEST(Xpmem, KeepsFewAttachmentsAndGivesThemBack) {
-    void* library = dlopen("libxpmem.so.0", RTLD_NOW);
-    ASSERT_NE(library, nullptr);
-    const auto attachments = reinterpret_cast<int (*)()>(dlsym(library, "xpmem_test_attachments"));
-    ASSERT_NE(attachments, nullptr);
     auto memory = make_xpmem_memory(1);
     ASSERT_NE(memory, nullptr);
     ASSERT_EQ(memory->connect(0, memory->key()), 0);
@@ -280,12 +278,11 @@ TEST(Xpmem, KeepsFewAttachmentsAndGivesThemBack) {
     const auto address = reinterpret_cast<std::uint64_t>(buffer.data());
     for (std::size_t offset = 0; offset < buffer.size(); offset += 100'000) {
         EXPECT_EQ(memory->look(0, address + offset, 8, nullptr), buffer.data() + offset);
-        EXPECT_LE(attachments(), 8);
+        EXPECT_LE(xpmem_test_attachments(), 8);
     }
-    EXPECT_GT(attachments(), 4);
+    EXPECT_GT(xpmem_test_attachments(), 4);
     memory.reset();
-    EXPECT_EQ(attachments(), 0);
-    dlclose(library);
+    EXPECT_EQ(xpmem_test_attachments(), 0);
 }
 
 TEST(Xpmem, ThatIsRefusedIsAnError) {
