@@ -16,8 +16,8 @@ static int is_ours(const void* caller) {
     return dladdr(caller, &info) != 0 && strstr(info.dli_fname, "libhcoll-") != NULL;
 }
 
-static ssize_t copy(const char* name, const void* caller, pid_t process, const struct iovec* local, unsigned long locals,
-                    const struct iovec* remote, unsigned long remotes, unsigned long flags) {
+static ssize_t copy(const char* name, const void* caller, pid_t process, const struct iovec* local,
+                    unsigned long locals, const struct iovec* remote, unsigned long remotes, unsigned long flags) {
     static int calls;
     static const void* rest; /* of a copy that has stopped begins here */
     Copy next;
