@@ -139,8 +139,9 @@ NodeCollectives::Area& NodeCollectives::area(int rank) const {
 }
 
 std::vector<std::byte*> NodeCollectives::desks() const {
-    std::vector<std::byte*> list;
-    for (int each = 0; each < ranks_; ++each) list.push_back(reinterpret_cast<std::byte*>(&area(each)) + sizeof(Area));
+    std::vector<std::byte*> list(static_cast<std::size_t>(ranks_));
+    for (int each = 0; each < ranks_; ++each)
+        list[static_cast<std::size_t>(each)] = reinterpret_cast<std::byte*>(&area(each)) + sizeof(Area);
     return list;
 }
 

@@ -50,9 +50,10 @@ struct SingleCopy::Desk {
     std::uint64_t secret;
 };
 
-SingleCopy::SingleCopy(std::vector<std::byte*> desks, int rank, Waiting& waiting)
+SingleCopy::SingleCopy(const std::vector<std::byte*>& desks, int rank, Waiting& waiting)
     : rank_(rank), ranks_(static_cast<int>(desks.size())), waiting_(waiting), operands_(desks.size()) {
     static_assert(sizeof(Desk) <= desk_bytes);
+    desks_.reserve(desks.size());
     for (std::byte* each : desks) desks_.push_back(reinterpret_cast<Desk*>(each));
     rests_.reserve(desks.size());  // no rank may run out of memory when the others rely on it
 }
@@ -193,17 +194,15 @@ SingleCopy::Share SingleCopy::share(int rank, int root, std::size_t elements, st
         return static_cast<std::size_t>(each == root ? ranks_ : ranks_ - 1);
     };
     std::size_t before = 0;
-    std::size_t all = 0;
-    for (int each = 0; each < ranks_; ++each) {
-        if (each < rank) before += weight_of(each);
-        all += weight_of(each);
-    }
+    for (int each = 0; each < rank; ++each) before += weight_of(each);
+    std::size_t all = before + weight_of(rank);
+    for (int each = rank + 1; each < ranks_; ++each) all += weight_of(each);
     // Whole pages, where elements divide them.
     const std::size_t grain = page % element_bytes == 0 ? page / element_bytes : 1;
     const std::size_t grains = (elements + grain - 1) / grain;
     const auto position = [&](std::size_t weight) {
-        // Of the product of a long message's grains and the weights of many ranks nothing is lost.
-        const std::size_t whole = grains / all * weight + grains % all * weight / all;
+        const std::size_t parts = std::max(all, std::size_t{1});
+        const std::size_t whole = grains / parts * weight + grains % parts * weight / parts;
         return std::min(whole * grain, elements) * element_bytes;
     };
     return {position(before), position(before + weight_of(rank))};

@@ -47,7 +47,7 @@ public:
     static constexpr std::size_t desk_bytes = 256;
 
     // `desks` are desk_bytes each, aligned to a cache line, by rank. `waiting` and they outlive this.
-    SingleCopy(std::vector<std::byte*> desks, int rank, Waiting& waiting);
+    SingleCopy(const std::vector<std::byte*>& desks, int rank, Waiting& waiting);
     ~SingleCopy();
     SingleCopy(const SingleCopy&) = delete;
     SingleCopy& operator=(const SingleCopy&) = delete;

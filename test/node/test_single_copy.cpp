@@ -162,6 +162,7 @@ void run_threads(int ranks, bool oversubscribed, std::size_t most_bytes, Outcome
     const std::uint64_t seed = test_seed();
     outcome.problems.resize(static_cast<std::size_t>(ranks));
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank)
         threads.emplace_back([&, rank] {
             NodeCollectives node(segment.data(), buffer_bytes, placement, rank,

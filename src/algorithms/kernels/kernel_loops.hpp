@@ -316,26 +316,11 @@ consteval KernelRow floating_row() {
     return row;
 }
 
-consteval KernelRow long_double_row() {
-    KernelRow row{.bytes = sizeof(long double), .plain = {}};
-    put<elementwise<Sum, long double>>(row, Operation::sum);
-    put<elementwise<Product, long double>>(row, Operation::prod);
-    put<elementwise<Minimum, long double>>(row, Operation::min);
-    put<elementwise<Maximum, long double>>(row, Operation::max);
-    return row;
-}
-
 template <typename T, Kernel multiply>
 consteval KernelRow complex_row() {
-    constexpr std::size_t bytes = sizeof(Complex<T>);
-    KernelRow row{.bytes = bytes, .plain = {}};
-    if constexpr (std::is_same_v<T, long double>) {
-        put<elementwise<Sum, T, 2>>(row, Operation::sum);
-        put<multiply>(row, Operation::prod);
-    } else {
-        put<elementwise<Sum, T, 2>>(row, Operation::sum);
-        put<multiply>(row, Operation::prod);
-    }
+    KernelRow row{.bytes = sizeof(Complex<T>), .plain = {}};
+    put<elementwise<Sum, T, 2>>(row, Operation::sum);
+    put<multiply>(row, Operation::prod);
     return row;
 }
 
@@ -368,7 +353,7 @@ consteval KernelTable make_table() {
 #endif
     set(Element::float32, floating_row<float>());
     set(Element::float64, floating_row<double>());
-    set(Element::long_double, long_double_row());
+    set(Element::long_double, floating_row<long double>());
     set(Element::complex_float32, complex_row<float, multiply_as_c<float>>());
     set(Element::complex_float64, complex_row<double, multiply_as_c<double>>());
     set(Element::complex_long_double, complex_row<long double, multiply_as_c<long double>>());
