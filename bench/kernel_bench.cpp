@@ -2,7 +2,7 @@
 //
 //   hcoll-kernel-bench [--benchmark_filter='sum/float64/.*']
 //
-// Names are operation/element/variant/bytes of an operand. `streaming` is that of the chosen variant, with the result
+// Names are operation/element/variant/bytes of an operand. `apart` is that of the chosen variant, with the result
 // apart; the others write over their right operand, as the engine does. GB/s count what is read and written, as STREAM
 // does, so that memcpy and triad are bounds where operands do not fit into caches.
 #include <benchmark/benchmark.h>
@@ -125,11 +125,7 @@ int main(int argc, char** argv) {
                     benchmark::RegisterBenchmark((name + variant.name).c_str(), run, kernel, element.element, true));
             }
             const Kernel plain = find_kernel(operation.operation, element.element);
-            const Kernel streaming = find_streaming_kernel(operation.operation, element.element);
             for_sizes(benchmark::RegisterBenchmark((name + "apart").c_str(), run, plain, element.element, false));
-            if (streaming != plain)
-                for_sizes(
-                    benchmark::RegisterBenchmark((name + "streaming").c_str(), run, streaming, element.element, false));
         }
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

@@ -2,9 +2,15 @@
 //
 //   hcoll-node-bench [--benchmark_filter=...]
 //
-// Two threads on two cores are the ranks. `exchange_of_flags` is the bound of short messages: each raises a flag of its own
-// and waits for the other's, in bare cache lines. `memcpy` is the bound of long ones, on one core. No MPI takes part: what
-// a call costs on top is what hcoll-bench shows.
+// Two threads on two cores are the ranks; no MPI takes part: what a call costs on top is what hcoll-bench shows. Collectives
+// go through blocks, those with `_single_copy` by process_vm_readv. Bounds, in the same run:
+//
+//   exchange_of_flags     of short messages: each raises a flag of its own and waits for the other's, in bare cache lines
+//   copy_from_other_core  of a long bcast: rank 1 copies what lies in rank 0's memory and caches, at once; time against time
+//   copy_of_bytes         the same on one core
+//   triad                 of a long reduction: a = b + 3 c on one core; GB/s against GB/s, where a reduction's are the bytes that
+//                         it has to move: m for each operand that is read and for each result that is written, 3 m for a Reduce
+//                         of two ranks, 4 m for an Allreduce
 #include <benchmark/benchmark.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,7 +23,9 @@
 #include <stdexcept>
 #include <vector>
 
+#include "algorithms/kernels/kernels.hpp"
 #include "progress/node_collectives.hpp"
+#include "progress/shared_copy.hpp"
 #include "progress/shared_segment.hpp"
 
 namespace {
@@ -28,15 +36,14 @@ constexpr int ranks = 2;
 constexpr std::size_t buffer_bytes = 512 << 10;
 constexpr std::int64_t most_bytes = 16 << 20;
 
+// As the library sums them.
 struct SumOfDoubles : Combine {
-    SumOfDoubles() : Combine(sizeof(double)) {}
+    SumOfDoubles() : Combine(sizeof(double)), kernel(find_kernel(Operation::sum, Element::float64)) {}
     void operator()(const std::byte* left, const std::byte* right, std::byte* result,
                     std::size_t elements) const override {
-        const auto* a = reinterpret_cast<const double*>(left);
-        const auto* b = reinterpret_cast<const double*>(right);
-        auto* c = reinterpret_cast<double*>(result);
-        for (std::size_t i = 0; i < elements; ++i) c[i] = a[i] + b[i];
+        kernel(left, right, result, elements);
     }
+    Kernel kernel;
 };
 
 struct Rank {
@@ -44,6 +51,8 @@ struct Rank {
     std::unique_ptr<NodeCollectives> node;
     std::vector<double> input = std::vector<double>(most_bytes / sizeof(double), 1);
     std::vector<double> output = std::vector<double>(most_bytes / sizeof(double), 1);
+    std::vector<double> third = std::vector<double>(most_bytes / sizeof(double), 1);
+    bool is_proven = false;
     alignas(64) std::atomic<std::uint64_t> flag{0};
     std::uint64_t exchanges = 0;
 };
@@ -86,31 +95,61 @@ void exchange_of_flags(benchmark::State& state) {
     }
 }
 
+std::byte* bytes_of(std::vector<double>& numbers) { return reinterpret_cast<std::byte*>(numbers.data()); }
+
+// Of all ranks together.
+void count_moved(benchmark::State& state, std::int64_t bytes) {
+    state.counters["GB/s"] = benchmark::Counter(static_cast<double>(bytes * state.iterations()) / state.threads(),
+                                                benchmark::Counter::kIsRate, benchmark::Counter::kIs1000);
+}
+
+// Where single copies are asked for, and the system lets them.
+std::size_t single_copy_from(benchmark::State& state, Rank& self, bool is_single) {
+    if (!is_single) return NodeCollectives::never;
+    if (!self.is_proven) self.is_proven = self.node->use_single_copy(make_cma_memory(ranks));
+    if (!self.is_proven) state.SkipWithError("the system refuses process_vm_readv");
+    return 1;
+}
+
+template <bool is_single>
 void allreduce(benchmark::State& state) {
     Rank& self = self_of(state);
     const SumOfDoubles sum;
     const auto elements = static_cast<std::size_t>(state.range(0)) / sizeof(double);
-    for (auto iteration : state)
-        self.node->allreduce(reinterpret_cast<const std::byte*>(self.input.data()),
-                             reinterpret_cast<std::byte*>(self.output.data()), elements, sum);
-    state.SetBytesProcessed(state.iterations() * state.range(0) / ranks);
+    const std::size_t from = single_copy_from(state, self, is_single);
+    for (auto iteration : state) self.node->allreduce(bytes_of(self.input), bytes_of(self.output), elements, sum, from);
+    count_moved(state, 4 * state.range(0));
 }
 
+template <bool is_single>
 void reduce(benchmark::State& state) {
     Rank& self = self_of(state);
     const SumOfDoubles sum;
     const auto elements = static_cast<std::size_t>(state.range(0)) / sizeof(double);
-    for (auto iteration : state)
-        self.node->reduce(0, reinterpret_cast<const std::byte*>(self.input.data()),
-                          reinterpret_cast<std::byte*>(self.output.data()), elements, sum);
-    state.SetBytesProcessed(state.iterations() * state.range(0) / ranks);
+    const std::size_t from = single_copy_from(state, self, is_single);
+    for (auto iteration : state) self.node->reduce(0, bytes_of(self.input), bytes_of(self.output), elements, sum, from);
+    count_moved(state, 3 * state.range(0));
 }
 
+template <bool is_single>
 void bcast(benchmark::State& state) {
     Rank& self = self_of(state);
+    const std::size_t from = single_copy_from(state, self, is_single);
     for (auto iteration : state)
-        self.node->bcast(0, reinterpret_cast<std::byte*>(self.output.data()), static_cast<std::size_t>(state.range(0)));
-    state.SetBytesProcessed(state.iterations() * state.range(0) / ranks);
+        self.node->bcast(0, bytes_of(self.output), static_cast<std::size_t>(state.range(0)), from);
+    count_moved(state, 2 * state.range(0));
+}
+
+void copy_from_other_core(benchmark::State& state) {
+    Rank& self = self_of(state);
+    Rank& other = all_ranks()[static_cast<std::size_t>(1 - state.thread_index())];
+    for (auto iteration : state) {
+        if (state.thread_index() == 1)
+            copy_shared(bytes_of(self.output), bytes_of(other.output), static_cast<std::size_t>(state.range(0)));
+        self.flag.store(++self.exchanges, std::memory_order_release);
+        while (other.flag.load(std::memory_order_acquire) < self.exchanges) continue;
+    }
+    count_moved(state, 2 * state.range(0));
 }
 
 void copy_of_bytes(benchmark::State& state) {
@@ -119,29 +158,38 @@ void copy_of_bytes(benchmark::State& state) {
         std::memcpy(self.output.data(), self.input.data(), static_cast<std::size_t>(state.range(0)));
         benchmark::ClobberMemory();
     }
-    state.SetBytesProcessed(state.iterations() * state.range(0));
+    count_moved(state, 2 * state.range(0));
 }
 
 void triad(benchmark::State& state) {
     Rank& self = self_of(state);
-    const SumOfDoubles sum;
+    const auto elements = static_cast<std::size_t>(state.range(0)) / sizeof(double);
+    const double* b = self.input.data();
+    const double* c = self.output.data();
+    double* a = self.third.data();
     for (auto iteration : state) {
-        sum(reinterpret_cast<const std::byte*>(self.input.data()),
-            reinterpret_cast<const std::byte*>(self.output.data()), reinterpret_cast<std::byte*>(self.output.data()),
-            static_cast<std::size_t>(state.range(0)) / sizeof(double));
+        for (std::size_t i = 0; i < elements; ++i) a[i] = b[i] + 3 * c[i];
         benchmark::ClobberMemory();
     }
-    state.SetBytesProcessed(state.iterations() * state.range(0));
+    count_moved(state, 3 * state.range(0));
 }
 
 void sizes(benchmark::internal::Benchmark* each) {
-    for (const std::int64_t bytes : {8, 48, 64, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20}) each->Arg(bytes);
+    for (const std::int64_t bytes : {8, 48, 64, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 16 << 20})
+        each->Arg(bytes);
+}
+void long_sizes(benchmark::internal::Benchmark* each) {
+    for (const std::int64_t bytes : {16 << 10, 64 << 10, 512 << 10, 4 << 20, 16 << 20}) each->Arg(bytes);
 }
 
 BENCHMARK(exchange_of_flags)->Threads(ranks)->UseRealTime();
-BENCHMARK(allreduce)->Apply(sizes)->Threads(ranks)->UseRealTime();
-BENCHMARK(reduce)->Apply(sizes)->Threads(ranks)->UseRealTime();
-BENCHMARK(bcast)->Apply(sizes)->Threads(ranks)->UseRealTime();
+BENCHMARK(allreduce<false>)->Name("allreduce")->Apply(sizes)->Threads(ranks)->UseRealTime();
+BENCHMARK(reduce<false>)->Name("reduce")->Apply(sizes)->Threads(ranks)->UseRealTime();
+BENCHMARK(bcast<false>)->Name("bcast")->Apply(sizes)->Threads(ranks)->UseRealTime();
+BENCHMARK(allreduce<true>)->Name("allreduce_single_copy")->Apply(long_sizes)->Threads(ranks)->UseRealTime();
+BENCHMARK(reduce<true>)->Name("reduce_single_copy")->Apply(long_sizes)->Threads(ranks)->UseRealTime();
+BENCHMARK(bcast<true>)->Name("bcast_single_copy")->Apply(long_sizes)->Threads(ranks)->UseRealTime();
+BENCHMARK(copy_from_other_core)->Apply(long_sizes)->Threads(ranks)->UseRealTime();
 BENCHMARK(copy_of_bytes)->Apply(sizes);
 BENCHMARK(triad)->Apply(sizes);
 

@@ -157,7 +157,10 @@ void print_reference(const Json& document) {
         "collective; "
         "`vendor` leaves the collective to the MPI library; `auto` follows the built-in rules; `shared` runs over "
         "shared "
-        "memory where all ranks of a communicator are on one node ([algorithms](algorithms.md#shared-memory)).\n");
+        "memory where all ranks of a communicator are on one node, and `shared:single_copy=64k` copies messages of "
+        "that "
+        "many bytes or more straight from one rank's memory to another's "
+        "([algorithms](algorithms.md#shared-memory)).\n");
     print_reference_of_algorithms(document["algorithms"], true);
     fmt::print(
         "\n## Plans that no call uses yet\n\nCalls of {} are not intercepted: they are the MPI library's own, whatever "

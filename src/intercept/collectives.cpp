@@ -93,7 +93,7 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
         [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
             if (decision.shared)
-                return run_shared_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root);
+                return run_shared_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
             return run_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
         });
 }
@@ -164,9 +164,27 @@ int set_up_before_first_call(MPI_Comm comm, Collective collective, Count count, 
     return MPI_SUCCESS;
 }
 
+// The same call as the one before, over shared memory: all that is left to look at is the buffers and the root.
+template <Collective collective>
+inline const OwnAlgorithms::RepeatedReduction* find_repeated(const Communicator* communicator,
+                                                             const Reduction& reduction) {
+    OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(collective);
+    if (own == nullptr) return nullptr;
+    const auto& last = own->repeated_reductions[static_cast<std::size_t>(collective)];
+    if (!last.is_for(reduction.count, reduction.type, reduction.op)) return nullptr;
+    if (reduction.root < 0 || reduction.root >= communicator->size()) return nullptr;
+    const bool is_root = collective == Collective::allreduce || communicator->rank() == reduction.root;
+    return has_valid_buffers(reduction, is_root, is_root) ? &last : nullptr;
+}
+
 // `call` gives the call to the vendor, with a count of its own.
 template <Collective collective, typename Count, typename Call>
 inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Call&& call) {
+    Communicator* repeating = Communicator::find(comm);
+    if (const auto* last = find_repeated<collective>(repeating, reduction)) [[likely]]
+        return noted(name_of(collective), count, reduction.type, last->decision->what, last->decision->why, [&] {
+            return run_shared_reduction(*repeating, *last->decision, collective, reduction, last->known);
+        });
     return dispatch<collective>(
         comm, count, reduction.type, [&] { return call(count); },
         [&] {
@@ -185,8 +203,10 @@ inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Ca
                 prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
             if (status != MPI_SUCCESS) return status;
             if (!decision.shared) return run_reduction(communicator, decision, collective, reduction);
-            return run_shared_reduction(communicator, collective, reduction,
-                                        communicator.own().known_reductions.front());
+            const OwnAlgorithms::KnownReduction& known = communicator.own().known_reductions.front();
+            communicator.own().repeated_reductions[static_cast<std::size_t>(collective)] = {
+                .count = reduction.count, .decision = &decision, .known = known};
+            return run_shared_reduction(communicator, decision, collective, reduction, known);
         });
 }
 

@@ -319,6 +319,8 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
                                      is_wanted([](const Decision& decision) { return decision.algorithm != nullptr; })};
     if ((use.collectives || use.messages) && !make_segment(agreed.settings, use) && use.collectives)
         decisions = make_decisions(agreed.settings, *own_->placement, false);
+    if (own_->node != nullptr && is_wanted([](const Decision& decision) { return decision.single_copy != 0; }))
+        find_single_copy(agreed.settings.single_copy);
     for (DecisionTable& table : decisions)
         for (SizeRange& range : table) range.decision.note_order(*own_->placement);
     own_->decisions = std::move(decisions);
@@ -395,6 +397,32 @@ int Communicator::tell_node(void* told, int numbers) const {
         if (const int sent = mpi.Send(told, numbers, MPI_UINT64_T, each, 0, own_->duplicate); sent != MPI_SUCCESS)
             status = sent;
     return status;
+}
+
+// How the ranks, which share a segment, may copy from one another's memory: the same on all of them. What the system refuses
+// costs speed only, so it is worth no warning.
+void Communicator::find_single_copy(SingleCopyWay way) {
+    struct Candidate {
+        SingleCopyWay way;
+        std::unique_ptr<PeerMemory> (*make)(int);
+    };
+    for (const auto& [candidate, make] :
+         {Candidate{SingleCopyWay::xpmem, make_xpmem_memory}, Candidate{SingleCopyWay::cma, make_cma_memory}}) {
+        if (way != candidate && way != SingleCopyWay::automatic) continue;
+        std::unique_ptr<PeerMemory> memory;
+        try {
+            memory = make(size_);
+        } catch (const std::bad_alloc&) {
+            memory = nullptr;
+        }
+        const bool is_proven = own_->node->use_single_copy(std::move(memory));
+        if (rank_ == 0 && log_enabled(LogLevel::info) &&
+            (is_proven || candidate == SingleCopyWay::cma || way == candidate))
+            log_line(LogLevel::info, fmt::format("{} ranks of one node {} copy from one another's memory ({})", size_,
+                                                 is_proven ? "may" : "may not",
+                                                 single_copy_names[static_cast<std::size_t>(candidate)]));
+        if (is_proven) return;
+    }
 }
 
 // This rank's part of it. Returns 0 or an errno.

@@ -122,6 +122,17 @@ struct OwnAlgorithms {
         bool is_proven;             // MPI defines the pair (there is a kernel), or the vendor takes it
     };
     std::vector<KnownReduction> known_reductions;
+    // The last one that ran over shared memory, by collective: programs make the same call over and over.
+    struct RepeatedReduction {
+        std::uint64_t count = 0;
+        const Decision* decision = nullptr;
+        KnownReduction known{};
+
+        bool is_for(std::uint64_t elements, MPI_Datatype type, MPI_Op op) const {
+            return decision != nullptr && count == elements && known.type == type && known.op == op;
+        }
+    };
+    std::array<RepeatedReduction, intercepted_count> repeated_reductions;
     MPI_Datatype contiguous_type = MPI_DATATYPE_NULL;  // the predefined type without gaps that was used last
 };
 
@@ -163,6 +174,10 @@ public:
         if (!Process::get().own_mode()) return reason::pcontrol;
         return vendor_only_[static_cast<std::size_t>(collective)];
     }
+    // Where calls of this collective run here now; nullptr where the vendor takes them or counts them.
+    OwnAlgorithms* own_for(Collective collective) const {
+        return mode_ == Mode::own && why_vendor(collective) == nullptr ? own_.get() : nullptr;
+    }
     // Are calls counted, on all ranks alike, until it is time to set up?
     bool is_counting() const { return mode_ == Mode::counting && Process::get().own_mode(); }
     // Is this a type that the vendor would take? Where own algorithms may run only. Cheap for the predefined type that was used last.
@@ -203,6 +218,7 @@ private:
     int tell_node(void* told, int numbers) const;
     int join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings,
                      const SegmentUse& use);
+    void find_single_copy(SingleCopyWay way);
     std::shared_ptr<const Placement> find_placement(const AgreedSettings& agreed, bool is_within_world);
     void free_duplicate();
     void retire();

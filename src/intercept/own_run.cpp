@@ -142,6 +142,10 @@ private:
     mutable int status_ = MPI_SUCCESS;
 };
 
+std::size_t single_copy_of(const Decision& decision) {
+    return decision.single_copy == 0 ? NodeCollectives::never : decision.single_copy;
+}
+
 // Where unit 0 of scratch is: memory for `units` elements, wherever in them the type's data lie.
 std::byte* scratch_for(OwnAlgorithms& own, std::uint64_t units, const Extent& extent) {
     if (units == 0) return nullptr;
@@ -170,12 +174,14 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
     return &known.front();
 }
 
-int run_shared_bcast(Communicator& communicator, void* buffer, std::uint64_t count, MPI_Datatype type, int root) {
+int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
+                     MPI_Datatype type, int root) {
     return guarded(communicator, [&] {
         OwnAlgorithms& own = communicator.own();
         const std::uint64_t bytes = count * type_size(type);
+        const std::size_t single_copy_from = single_copy_of(decision);
         if (has_no_gaps(own, type)) {
-            own.node->bcast(root, static_cast<std::byte*>(buffer), bytes);
+            own.node->bcast(root, static_cast<std::byte*>(buffer), bytes, single_copy_from);
             return MPI_SUCCESS;
         }
         // The others are in the collective, whatever happens here.
@@ -183,20 +189,20 @@ int run_shared_bcast(Communicator& communicator, void* buffer, std::uint64_t cou
         try {
             message = own.scratch.get(bytes);
         } catch (const std::bad_alloc&) {
-            own.node->bcast(root, nullptr, bytes);
+            own.node->bcast(root, nullptr, bytes, single_copy_from);
             return MPI_ERR_NO_MEM;
         }
         const bool is_root = communicator.rank() == root;
         int status = is_root ? pack(buffer, count, type, message, own.duplicate) : MPI_SUCCESS;
-        own.node->bcast(root, message, bytes);
+        own.node->bcast(root, message, bytes, single_copy_from);
         if (!is_root) status = unpack(message, buffer, count, type, own.duplicate);
         own.scratch.trim();
         return status;
     });
 }
 
-int run_shared_reduction(Communicator& communicator, Collective collective, const Reduction& reduction,
-                         const OwnAlgorithms::KnownReduction& known) {
+int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
+                         const Reduction& reduction, const OwnAlgorithms::KnownReduction& known) {
     return guarded(communicator, [&] {
         NodeCollectives& node = *communicator.own().node;
         auto* output = static_cast<std::byte*>(reduction.receive_buffer);
@@ -204,9 +210,9 @@ int run_shared_reduction(Communicator& communicator, Collective collective, cons
             reduction.send_buffer == MPI_IN_PLACE ? output : static_cast<const std::byte*>(reduction.send_buffer);
         const auto run = [&](const Combine& combine) {
             if (collective == Collective::allreduce)
-                node.allreduce(input, output, reduction.count, combine);
+                node.allreduce(input, output, reduction.count, combine, single_copy_of(decision));
             else
-                node.reduce(reduction.root, input, output, reduction.count, combine);
+                node.reduce(reduction.root, input, output, reduction.count, combine, single_copy_of(decision));
         };
         if (known.kernel != nullptr) {
             run(CombineByKernel(known.element_bytes, known.kernel));

@@ -28,9 +28,10 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
 int run_barrier(Communicator& communicator, const Decision& decision);
 
 // The same over shared memory; a reduction that is known and whose elements have no gaps.
-int run_shared_bcast(Communicator& communicator, void* buffer, std::uint64_t count, MPI_Datatype type, int root);
-int run_shared_reduction(Communicator& communicator, Collective collective, const Reduction& reduction,
-                         const OwnAlgorithms::KnownReduction& known);
+int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
+                     MPI_Datatype type, int root);
+int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
+                         const Reduction& reduction, const OwnAlgorithms::KnownReduction& known);
 int run_shared_barrier(Communicator& communicator);
 
 }  // namespace hcoll

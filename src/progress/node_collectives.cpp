@@ -52,11 +52,6 @@ constexpr SlotRing rings[] = {{NodeCollectives::line_bytes, 64}, {960, 32}, {Nod
 constexpr std::size_t ring_count = std::size(rings);
 static_assert(rings[0].slot_bytes() == line && rings[1].slot_bytes() % line == 0);
 
-constexpr std::size_t ring_of(std::size_t bytes) {
-    std::size_t ring = 0;
-    while (bytes > rings[ring].largest_bytes) ++ring;
-    return ring;
-}
 constexpr std::size_t offset_of_ring(std::size_t ring) {
     std::size_t offset = 0;
     for (std::size_t before = 0; before < ring; ++before) offset += rings[before].ring_bytes();
@@ -75,23 +70,14 @@ struct NodeCollectives::Area {
     alignas(line) Flag released;  // a leader's: its group may leave so many barriers
     alignas(line) std::byte slots[offset_of_ring(ring_count)];
 
-    std::byte* slot(std::uint64_t operation, std::size_t ring) {
-        return slots + offset_of_ring(ring) + operation % rings[ring].slots * rings[ring].slot_bytes();
-    }
-    Flag& flag_of(std::uint64_t operation, std::size_t bytes) {
-        return *reinterpret_cast<Flag*>(slot(operation, ring_of(bytes)));
-    }
-    std::byte* data_of(std::uint64_t operation, std::size_t bytes) {
-        const std::size_t ring = ring_of(bytes);
-        return slot(operation, ring) + rings[ring].data_offset();
-    }
     static Flag& done_of(Area& area) { return area.done; }
     static Flag& ready_of(Area& area) { return area.ready; }
     static Flag& consumed_of(Area& area) { return area.consumed; }
 
+    // Flags, slots, and a desk for single copies.
+    static constexpr std::size_t head_bytes() { return rounded_up(sizeof(Area) + SingleCopy::desk_bytes, page); }
     static std::size_t bytes(std::size_t buffer_bytes) {
-        return rounded_up(sizeof(Area), page) +
-               rounded_up(depth * (block_bytes_of(buffer_bytes) + slice_bytes_of(buffer_bytes)), page);
+        return head_bytes() + rounded_up(depth * (block_bytes_of(buffer_bytes) + slice_bytes_of(buffer_bytes)), page);
     }
 };
 
@@ -107,9 +93,11 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
                                  Waiting waiting)
     : base_(base + page),
       buffer_bytes_(buffer_bytes),
+      area_bytes_(Area::bytes(buffer_bytes)),
       rank_(rank),
       ranks_(placement.ranks()),
       waiting_(waiting),
+      single_copy_(desks(), rank, waiting_),
       group_of_rank_(static_cast<std::size_t>(placement.ranks())),
       operands_(static_cast<std::size_t>(placement.ranks())),
       accumulator_(new (std::align_val_t{line}) std::byte[short_bytes]) {
@@ -134,12 +122,17 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
 
 void NodeCollectives::Free::operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{line}); }
 
-NodeCollectives::Area& NodeCollectives::area(int rank) const {
-    return *reinterpret_cast<Area*>(base_ + static_cast<std::size_t>(rank) * Area::bytes(buffer_bytes_));
+NodeCollectives::Area& NodeCollectives::area(int rank) const { return *reinterpret_cast<Area*>(area_base(rank)); }
+
+std::vector<std::byte*> NodeCollectives::desks() const {
+    std::vector<std::byte*> list(static_cast<std::size_t>(ranks_));
+    for (int each = 0; each < ranks_; ++each)
+        list[static_cast<std::size_t>(each)] = reinterpret_cast<std::byte*>(&area(each)) + sizeof(Area);
+    return list;
 }
 
 std::byte* NodeCollectives::block(int rank, std::uint64_t number) const {
-    return reinterpret_cast<std::byte*>(&area(rank)) + rounded_up(sizeof(Area), page) +
+    return reinterpret_cast<std::byte*>(&area(rank)) + Area::head_bytes() +
            number % depth * block_bytes_of(buffer_bytes_);
 }
 
@@ -161,25 +154,39 @@ void NodeCollectives::wait_for_all(std::uint64_t value, std::uint64_t& known) {
 
 // ---- short messages ----
 
-std::byte* NodeCollectives::claim(std::uint64_t operation, std::size_t bytes) {
+// The ring is known to the compiler: short messages are the ones whose instructions count.
+template <std::size_t ring>
+NodeCollectives::ShortMessage NodeCollectives::place_in(std::uint64_t operation, std::size_t bytes) {
+    constexpr SlotRing slots = rings[ring];
+    const std::size_t slot =
+        offsetof(Area, slots) + offset_of_ring(ring) + operation % slots.slots * slots.slot_bytes();
+    return {operation, bytes, slots.slots, slot, slot + slots.data_offset()};
+}
+
+NodeCollectives::ShortMessage NodeCollectives::next_short(std::size_t bytes) {
+    const std::uint64_t operation = operation_++;
+    if (bytes <= rings[0].largest_bytes) return place_in<0>(operation, bytes);
+    if (bytes <= rings[1].largest_bytes) return place_in<1>(operation, bytes);
+    return place_in<2>(operation, bytes);
+}
+
+std::byte* NodeCollectives::claim(const ShortMessage& message) {
     // In any case this one's last use is over, but waiting is for half the ring.
-    const std::uint64_t slots = rings[ring_of(bytes)].slots;
-    if (operation >= known_done_ + slots) wait_for_all<Area::done_of>(operation - slots / 2, known_done_);
-    return area(rank_).data_of(operation, bytes);
+    if (message.operation >= known_done_ + message.slots)
+        wait_for_all<Area::done_of>(message.operation - message.slots / 2, known_done_);
+    return area_base(rank_) + message.data_offset;
 }
 
-void NodeCollectives::publish(std::uint64_t operation, std::size_t bytes) {
-    raise(area(rank_).flag_of(operation, bytes), operation + 1);
+void NodeCollectives::publish(const ShortMessage& message) { raise(flag_of(rank_, message), message.operation + 1); }
+
+void NodeCollectives::publish_copy(const ShortMessage& message, const std::byte* data) {
+    std::memcpy(claim(message), data, message.bytes);
+    publish(message);
 }
 
-void NodeCollectives::publish_copy(std::uint64_t operation, const std::byte* data, std::size_t bytes) {
-    std::memcpy(claim(operation, bytes), data, bytes);
-    publish(operation, bytes);
-}
-
-const std::byte* NodeCollectives::read(int rank, std::uint64_t operation, std::size_t bytes) {
-    waiting_.until(area(rank).flag_of(operation, bytes), operation + 1);
-    return area(rank).data_of(operation, bytes);
+const std::byte* NodeCollectives::read(int rank, const ShortMessage& message) {
+    waiting_.until(flag_of(rank, message), message.operation + 1);
+    return area_base(rank) + message.data_offset;
 }
 
 void NodeCollectives::finish(std::uint64_t operation) {
@@ -200,29 +207,28 @@ void NodeCollectives::progress_sometimes() {
 }
 
 void NodeCollectives::bcast_short(int root, std::byte* data, std::size_t bytes) {
-    const std::uint64_t operation = operation_++;
+    const ShortMessage message = next_short(bytes);
     const int leader = group_.front();
     if (rank_ == root) {
-        std::byte* slot = claim(operation, bytes);
+        std::byte* slot = claim(message);
         if (data != nullptr) std::memcpy(slot, data, bytes);
-        publish(operation, bytes);
+        publish(message);
     } else {
         const bool from_root = is_in_group(root) || rank_ == leader;
-        const std::byte* message = read(from_root ? root : leader, operation, bytes);
-        if (!is_in_group(root) && rank_ == leader && group_.size() > 1) publish_copy(operation, message, bytes);
-        if (data != nullptr) copy_shared(data, message, bytes);
+        const std::byte* received = read(from_root ? root : leader, message);
+        if (!is_in_group(root) && rank_ == leader && group_.size() > 1) publish_copy(message, received);
+        if (data != nullptr) copy_shared(data, received, bytes);
     }
-    finish(operation);
+    finish(message.operation);
 }
 
 // Combines the messages of `ranks`, in their order; in the place of `own_rank`'s, what is at `own`.
 void NodeCollectives::combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own,
-                                    std::uint64_t operation, std::byte* result, std::size_t bytes,
-                                    const Combine& combine) {
-    const std::size_t elements = bytes / combine.element_bytes;
+                                    const ShortMessage& message, std::byte* result, const Combine& combine) {
+    const std::size_t elements = message.bytes / combine.element_bytes;
     const std::byte* left = nullptr;
     for (const int each : ranks) {
-        const std::byte* operand = each == own_rank ? own : read(each, operation, bytes);
+        const std::byte* operand = each == own_rank ? own : read(each, message);
         if (left == nullptr) {
             left = operand;
             continue;
@@ -232,54 +238,54 @@ void NodeCollectives::combine_short(const std::vector<int>& ranks, int own_rank,
         combine(left, operand, target, elements);
         left = target;
     }
-    if (ranks.size() == 1 && left != result) std::memcpy(result, left, bytes);
+    if (ranks.size() == 1 && left != result) std::memcpy(result, left, message.bytes);
 }
 
 void NodeCollectives::reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                                    const Combine& combine) {
-    const std::uint64_t operation = operation_++;
+    const ShortMessage message = next_short(bytes);
     const bool is_flat = leaders_.size() == 1;
     const int combines = is_in_group(root) ? root : group_.front();
     if (rank_ != combines) {
-        publish_copy(operation, input, bytes);
+        publish_copy(message, input);
     } else if (is_flat) {
-        combine_short(group_, rank_, input, operation, output, bytes, combine);
+        combine_short(group_, rank_, input, message, output, combine);
     } else if (rank_ != root) {
-        combine_short(group_, rank_, input, operation, claim(operation, bytes), bytes, combine);
-        publish(operation, bytes);
+        combine_short(group_, rank_, input, message, claim(message), combine);
+        publish(message);
     } else {
         // The root takes the place of its group's leader.
-        std::byte* partial = claim(operation, bytes);
-        combine_short(group_, rank_, input, operation, partial, bytes, combine);
-        combine_short(leaders_, group_.front(), partial, operation, output, bytes, combine);
+        std::byte* partial = claim(message);
+        combine_short(group_, rank_, input, message, partial, combine);
+        combine_short(leaders_, group_.front(), partial, message, output, combine);
     }
-    finish(operation);
+    finish(message.operation);
 }
 
 void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes,
                                       const Combine& combine) {
-    const std::uint64_t operation = operation_++;
+    const ShortMessage message = next_short(bytes);
     if (leaders_.size() == 1) {
-        std::byte* own = claim(operation, bytes);
+        std::byte* own = claim(message);
         std::memcpy(own, input, bytes);
-        publish(operation, bytes);
-        combine_short(group_, rank_, own, operation, output, bytes, combine);
-        finish(operation);
+        publish(message);
+        combine_short(group_, rank_, own, message, output, combine);
+        finish(message.operation);
         return;
     }
-    const std::uint64_t answer = operation_++;
+    const ShortMessage answer = next_short(bytes);
     const int leader = group_.front();
     if (rank_ == leader) {
-        std::byte* partial = claim(operation, bytes);
-        combine_short(group_, rank_, input, operation, partial, bytes, combine);
-        publish(operation, bytes);
-        combine_short(leaders_, rank_, partial, operation, output, bytes, combine);
-        if (group_.size() > 1) publish_copy(answer, output, bytes);
+        std::byte* partial = claim(message);
+        combine_short(group_, rank_, input, message, partial, combine);
+        publish(message);
+        combine_short(leaders_, rank_, partial, message, output, combine);
+        if (group_.size() > 1) publish_copy(answer, output);
     } else {
-        publish_copy(operation, input, bytes);
-        copy_shared(output, read(leader, answer, bytes), bytes);
+        publish_copy(message, input);
+        copy_shared(output, read(leader, answer), bytes);
     }
-    finish(answer);
+    finish(answer.operation);
 }
 
 // ---- long messages ----
@@ -305,18 +311,8 @@ void NodeCollectives::bcast_blocks(int root, std::byte* data, std::size_t bytes)
     }
 }
 
-// Pieces that leave room in the first-level cache, so that what is combined from several operands stays there.
 void NodeCollectives::combine_operands(std::byte* result, std::size_t bytes, const Combine& combine) const {
-    const std::size_t piece = short_bytes / combine.element_bytes * combine.element_bytes;
-    for (std::size_t offset = 0; offset < bytes; offset += piece) {
-        const std::size_t length = std::min(piece, bytes - offset);
-        const std::byte* left = operands_.front() + offset;
-        for (std::size_t i = 1; i < operands_.size(); ++i) {
-            std::byte* target = i + 1 == operands_.size() ? result + offset : accumulator_.get();
-            combine(left, operands_[i] + offset, target, length / combine.element_bytes);
-            left = target;
-        }
-    }
+    combine_in_order(operands_, result, bytes, combine, accumulator_.get(), short_bytes);
 }
 
 void NodeCollectives::reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes,
@@ -389,6 +385,53 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
     }
 }
 
+void NodeCollectives::reduce_blocks(int root, const std::byte* input, std::byte* output, std::size_t bytes,
+                                    const Combine& combine) {
+    // With fewer cores than ranks, slices are not combined at the same time.
+    constexpr int most_ranks_at_root = 3;
+    if (root != no_root && (ranks_ <= most_ranks_at_root || waiting_.is_oversubscribed()))
+        reduce_at_root(root, input, output, bytes, combine);
+    else
+        reduce_by_slices(root, input, output, bytes, combine);
+}
+
+// ---- single copies ----
+
+bool NodeCollectives::use_single_copy(std::unique_ptr<PeerMemory> memory) {
+    struct Both : Combine {
+        Both() : Combine(1) {}
+        void operator()(const std::byte* left, const std::byte* right, std::byte* result, std::size_t) const override {
+            *result = *left & *right;
+        }
+    };
+    return single_copy_.prove(std::move(memory), [&](bool here) {
+        const std::byte mine{here ? std::uint8_t{1} : std::uint8_t{0}};
+        std::byte all{0};
+        allreduce(&mine, &all, 1, Both());
+        return all != std::byte{0};
+    });
+}
+
+void NodeCollectives::bcast_single_copy(int root, std::byte* data, std::size_t bytes) {
+    if (!single_copy_.bcast(root, data, bytes)) return bcast_blocks(root, data, bytes);
+    // Others may yet need the blocks: those that it would take are this rank's last word on them.
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
+    block_number_ += (bytes + block_bytes - 1) / block_bytes;
+    raise(area(rank_).consumed, block_number_);
+}
+
+void NodeCollectives::reduce_single_copy(int root, const std::byte* input, std::byte* output, std::size_t elements,
+                                         const Combine& combine) {
+    const bool wants_result = root == no_root || root == rank_;
+    for (const SingleCopy::Rest& rest : single_copy_.reduce(root, input, output, elements, combine)) {
+        std::byte* target = wants_result ? output + rest.delivered : nullptr;
+        bcast_blocks(rest.rank, rank_ == rest.rank ? rest.result : target, rest.combined - rest.delivered);
+        if (rest.combined < rest.end)
+            reduce_blocks(root, input + rest.combined, wants_result ? output + rest.combined : nullptr,
+                          rest.end - rest.combined, combine);
+    }
+}
+
 // ---- no message ----
 
 void NodeCollectives::barrier() {
@@ -415,33 +458,35 @@ void NodeCollectives::barrier() {
 
 // ---- which way ----
 
-void NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes) {
+void NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from) {
     if (bytes <= short_bytes)
         bcast_short(root, data, bytes);
+    else if (is_copied_once(bytes, single_copy_from))
+        bcast_single_copy(root, data, bytes);
     else
         bcast_blocks(root, data, bytes);
 }
 
 void NodeCollectives::reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
-                             const Combine& combine) {
+                             const Combine& combine, std::size_t single_copy_from) {
     const std::size_t bytes = elements * combine.element_bytes;
-    // With fewer cores than ranks, slices are not combined at the same time.
-    constexpr int most_ranks_at_root = 3;
     if (bytes <= short_bytes)
         reduce_short(root, input, output, bytes, combine);
-    else if (ranks_ <= most_ranks_at_root || waiting_.is_oversubscribed())
-        reduce_at_root(root, input, output, bytes, combine);
+    else if (is_copied_once(bytes, single_copy_from))
+        reduce_single_copy(root, input, output, elements, combine);
     else
-        reduce_by_slices(root, input, output, bytes, combine);
+        reduce_blocks(root, input, output, bytes, combine);
 }
 
-void NodeCollectives::allreduce(const std::byte* input, std::byte* output, std::size_t elements,
-                                const Combine& combine) {
+void NodeCollectives::allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
+                                std::size_t single_copy_from) {
     const std::size_t bytes = elements * combine.element_bytes;
     if (bytes <= short_bytes)
         allreduce_short(input, output, bytes, combine);
+    else if (is_copied_once(bytes, single_copy_from))
+        reduce_single_copy(no_root, input, output, elements, combine);
     else
-        reduce_by_slices(no_root, input, output, bytes, combine);
+        reduce_blocks(no_root, input, output, bytes, combine);
 }
 
 }  // namespace hcoll

@@ -1,7 +1,7 @@
 // Collectives of the ranks of one node over a shared segment: the direct path beside the engine.
 //
 // Every rank owns an area of the segment and is the only one that writes to it; the others wait for its flags and read.
-// There are two ways, by size. With n ranks and m bytes:
+// There are three ways, by size and by what was measured. With n ranks and m bytes:
 //
 //   slots     a rank's message lies in the cache line of its flag, or behind it: one transfer of a line brings both
 //             bcast      root  [flag|message] --> all read it
@@ -13,6 +13,9 @@
 //             reduce, allreduce by slices: every rank copies in what its peers combine ((n-1)/n m), combines its own slice
 //                        of each block from all (m), and copies the slices of the others out ((n-1)/n m)
 //             reduce of up to three ranks, or of more ranks than cores: the root combines all of it, and copies nothing out
+//
+//   single    ranks read and write one another's buffers, where the system lets them: single_copy.hpp has the pictures. A
+//   copy      rank that fails to gets its message through blocks; those that do not need them count them as consumed
 //
 // More than flat_ranks: the ranks form groups of neighbours (sockets, where the placement says so); the members of a group
 // talk to its leader only, and leaders to one another, by slots and counts as above; in a barrier a leader raises its flag
@@ -36,20 +39,12 @@
 #include <memory>
 #include <vector>
 
+#include "progress/combine.hpp"
+#include "progress/single_copy.hpp"
 #include "progress/waiting.hpp"
 #include "topology/placement.hpp"
 
 namespace hcoll {
-
-// result = left op right, for elements of `element_bytes` bytes, side by side; result may be left or right.
-class Combine {
-public:
-    explicit Combine(std::size_t bytes) : element_bytes(bytes) {}
-    virtual ~Combine() = default;
-    virtual void operator()(const std::byte* left, const std::byte* right, std::byte* result,
-                            std::size_t elements) const = 0;
-    const std::size_t element_bytes;
-};
 
 // Driven by one thread of each rank at a time; all ranks call the same functions in the same order with the same sizes.
 // It knows no MPI.
@@ -67,12 +62,21 @@ public:
     // All ranks of the placement are on one node, and agree on whether they share cores.
     NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank, Waiting waiting);
 
+    // Lets long messages be copied once (SingleCopy::prove, to be tried on all ranks alike): the same answer on all ranks.
+    bool use_single_copy(std::unique_ptr<PeerMemory> memory);
+
+    // Messages of `single_copy_from` bytes or more are copied once, if they may be and are no short ones; the same on all
+    // ranks.
+    static constexpr std::size_t never = ~std::size_t{0};
+
     // With data a null pointer a rank takes part without a message: what the others get from such a root is undefined.
-    void bcast(int root, std::byte* data, std::size_t bytes);
+    void bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from = never);
     // `input` is this rank's operand; output is written on the root only, and may be input. `elements` is not 0.
-    void reduce(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine);
+    void reduce(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
+                std::size_t single_copy_from = never);
     // Output may be input.
-    void allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine);
+    void allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
+                   std::size_t single_copy_from = never);
     // Returns when all ranks have called it. What a rank wrote before, all see afterwards.
     void barrier();
 
@@ -87,9 +91,11 @@ private:
     struct Free {
         void operator()(std::byte* memory) const;
     };
-    static constexpr int no_root = -1;
+    static constexpr int no_root = SingleCopy::no_root;
 
+    std::byte* area_base(int rank) const { return base_ + static_cast<std::size_t>(rank) * area_bytes_; }
     Area& area(int rank) const;
+    std::vector<std::byte*> desks() const;
     std::byte* block(int rank, std::uint64_t number) const;
     std::byte* result_slice(int rank, std::uint64_t number) const;
     bool is_in_group(int rank) const {
@@ -98,16 +104,30 @@ private:
     template <Flag& (*flag_of)(Area&)>
     void wait_for_all(std::uint64_t value, std::uint64_t& known);
 
-    // A short message of this rank: its place, when all are done with what was there; then it may be read.
-    std::byte* claim(std::uint64_t operation, std::size_t bytes);
-    void publish(std::uint64_t operation, std::size_t bytes);
-    void publish_copy(std::uint64_t operation, const std::byte* data, std::size_t bytes);
-    const std::byte* read(int rank, std::uint64_t operation, std::size_t bytes);
+    // Where a short message is, in the area of every rank that has one.
+    struct ShortMessage {
+        std::uint64_t operation;
+        std::size_t bytes;
+        std::uint64_t slots;  // of its ring
+        std::size_t flag_offset;
+        std::size_t data_offset;
+    };
+    template <std::size_t ring>
+    static ShortMessage place_in(std::uint64_t operation, std::size_t bytes);
+    ShortMessage next_short(std::size_t bytes);
+    Flag& flag_of(int rank, const ShortMessage& message) const {
+        return *reinterpret_cast<Flag*>(area_base(rank) + message.flag_offset);
+    }
+    // This rank's place, when all are done with what was there; then it may be read.
+    std::byte* claim(const ShortMessage& message);
+    void publish(const ShortMessage& message);
+    void publish_copy(const ShortMessage& message, const std::byte* data);
+    const std::byte* read(int rank, const ShortMessage& message);
     void finish(std::uint64_t operation);
     void finish_block(std::uint64_t number);
     void progress_sometimes();
-    void combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own, std::uint64_t operation,
-                       std::byte* result, std::size_t bytes, const Combine& combine);
+    void combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own, const ShortMessage& message,
+                       std::byte* result, const Combine& combine);
 
     void bcast_short(int root, std::byte* data, std::size_t bytes);
     void reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
@@ -115,6 +135,13 @@ private:
 
     void wait_for_room(std::uint64_t number);
     void combine_operands(std::byte* result, std::size_t bytes, const Combine& combine) const;
+    bool is_copied_once(std::size_t bytes, std::size_t single_copy_from) const {
+        return bytes >= single_copy_from && bytes > short_bytes && single_copy_.is_proven();
+    }
+    void bcast_single_copy(int root, std::byte* data, std::size_t bytes);
+    void reduce_single_copy(int root, const std::byte* input, std::byte* output, std::size_t elements,
+                            const Combine& combine);
+    void reduce_blocks(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void bcast_blocks(int root, std::byte* data, std::size_t bytes);
     void reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,
@@ -122,9 +149,11 @@ private:
 
     std::byte* base_;
     std::size_t buffer_bytes_;
+    std::size_t area_bytes_;
     int rank_;
     int ranks_;
     Waiting waiting_;
+    SingleCopy single_copy_;
     std::vector<int> group_;    // the ranks of this rank's group, ascending; the first leads
     std::vector<int> leaders_;  // of all groups
     std::vector<int> group_of_rank_;

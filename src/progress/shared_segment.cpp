@@ -102,9 +102,6 @@ int SharedSegment::map() {
     void* mapped = mmap(nullptr, address_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
     if (mapped == MAP_FAILED) return errno;
     data_ = static_cast<std::byte*>(mapped);
-    // Where the system gives huge pages to those that ask. What it answers changes nothing.
-    constexpr std::size_t huge_page = 2 << 20;
-    if (address_.bytes >= huge_page) (void)madvise(mapped, address_.bytes, MADV_HUGEPAGE);
     return 0;
 }
 

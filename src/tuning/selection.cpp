@@ -15,8 +15,12 @@ Decision vendor_decision(std::string why) {
 
 Decision decision_of(const AlgorithmChoice& choice, std::string why) {
     if (choice.kind == AlgorithmChoice::Kind::shared)
-        return {
-            .algorithm = nullptr, .shared = true, .parameters = {}, .what = choice_text(choice), .why = std::move(why)};
+        return {.algorithm = nullptr,
+                .shared = true,
+                .single_copy = choice.single_copy,
+                .parameters = {},
+                .what = choice_text(choice),
+                .why = std::move(why)};
     if (choice.kind != AlgorithmChoice::Kind::own) return vendor_decision(std::move(why));
     return {.algorithm = choice.algorithm,
             .parameters = choice.parameters,

@@ -15,6 +15,7 @@ enum class VendorKind : std::uint8_t { mpich, openmpi };
 struct Decision {
     const Algorithm* algorithm = nullptr;  // nullptr: the vendor's own, or shared memory
     bool shared = false;                   // over shared memory; what that cannot run is the vendor's
+    std::uint64_t single_copy = 0;         // there, of messages of that many bytes or more; 0: of none
     AlgorithmParameters parameters;
     std::string what;         // for reports: algorithm with its parameters, or "vendor"
     std::string why;          // the setting or the rule

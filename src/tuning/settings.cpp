@@ -64,6 +64,21 @@ Problem parse_parameters(std::string_view text, const Algorithm& algorithm, Algo
     return std::nullopt;
 }
 
+// The one parameter of `shared`.
+Problem parse_shared(std::string_view text, AlgorithmChoice& choice) {
+    constexpr std::string_view key = "single_copy=";
+    constexpr std::uint64_t largest = 1ULL << 30;
+    if (!text.starts_with(key))
+        return fmt::format("shared has no parameter '{}' but single_copy; write shared:single_copy=64k",
+                           text.substr(0, text.find('=')));
+    const auto value = parse_size(text.substr(key.size()));
+    if (!value || *value > largest)
+        return fmt::format("'{}' is no value for single_copy of shared, which is a size from 0 to {}",
+                           text.substr(key.size()), size_text(largest));
+    choice.single_copy = *value;
+    return std::nullopt;
+}
+
 template <Collective collective>
 Setting choice_setting(std::string_view name, std::string_view help) {
     return {name,
@@ -148,6 +163,24 @@ const std::vector<Setting>& registry() {
              return parse_number(text, 64 << 10, 64 << 20, settings.shared_buffer);
          },
          [](const Settings& settings) { return size_text(settings.shared_buffer); }},
+        {"LIBHCOLL_SINGLE_COPY", "way", "auto, off, cma or xpmem",
+         "how ranks of one node copy long messages from one another's memory, where `shared:single_copy=...` or a rule "
+         "says "
+         "so: by process_vm_readv (cma) or XPMEM; auto takes XPMEM where it is there. What the system refuses is not "
+         "used",
+         true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             const auto* const found =
+                 std::find(std::begin(single_copy_names), std::end(single_copy_names), to_lower(text));
+             if (found == std::end(single_copy_names))
+                 return fmt::format("'{}' is no way; ways are {}{}", text, alternatives(single_copy_names),
+                                    meant(text, single_copy_names));
+             settings.single_copy = static_cast<SingleCopyWay>(found - std::begin(single_copy_names));
+             return std::nullopt;
+         },
+         [](const Settings& settings) {
+             return std::string(single_copy_names[static_cast<std::size_t>(settings.single_copy)]);
+         }},
         {"LIBHCOLL_TOPOLOGY", "layout",
          "auto; NxSxC or NxC (nodes x sockets x cores), with :cyclic or :reverse behind it; node.socket.core,... with "
          "a "
@@ -201,8 +234,12 @@ std::optional<std::string> parse_choice(Collective collective, std::string_view 
     const std::string name = to_lower(text.substr(0, colon));
     for (const auto& [word, kind] : choice_words) {
         if (name != word) continue;
-        if (colon != std::string_view::npos) return fmt::format("'{}' has no parameters", name);
-        choice = {.kind = kind, .algorithm = nullptr, .parameters = {}};
+        AlgorithmChoice chosen{.kind = kind, .algorithm = nullptr, .parameters = {}};
+        if (colon != std::string_view::npos) {
+            if (kind != AlgorithmChoice::Kind::shared) return fmt::format("'{}' has no parameters", name);
+            if (Problem problem = parse_shared(text.substr(colon + 1), chosen)) return problem;
+        }
+        choice = chosen;
         return std::nullopt;
     }
     const Algorithm* algorithm = find_algorithm(collective, name);
@@ -222,6 +259,7 @@ std::optional<std::string> parse_choice(Collective collective, std::string_view 
 }
 
 std::string choice_text(const AlgorithmChoice& choice) {
+    if (choice.single_copy != 0) return fmt::format("shared:single_copy={}", size_text(choice.single_copy));
     for (const auto& [word, kind] : choice_words)
         if (choice.kind == kind) return std::string(word);
     std::string text(choice.algorithm->name);

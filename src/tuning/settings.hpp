@@ -23,7 +23,8 @@ namespace hcoll {
 struct AlgorithmChoice {
     enum class Kind : std::uint8_t { automatic, vendor, shared, own } kind = Kind::automatic;
     const Algorithm* algorithm = nullptr;  // own only
-    AlgorithmParameters parameters;
+    AlgorithmParameters parameters;        // own only
+    std::uint64_t single_copy = 0;         // shared only: messages of that many bytes or more are copied once; 0: none
 };
 
 // As LIBHCOLL_BCAST and the like take it. A mistake is described in one sentence, and `choice` stays as it was.
@@ -34,6 +35,10 @@ std::string choice_text(const AlgorithmChoice& choice);
 // A parameter's value, and its valid values in words.
 std::string parameter_text(const Parameter& parameter, const AlgorithmParameters& parameters);
 std::string parameter_range(const Parameter& parameter);
+
+// How a rank of a node may read and write the memory of the others (progress/peer_memory.hpp); automatic: xpmem or else cma.
+enum class SingleCopyWay : std::uint8_t { automatic, off, cma, xpmem };
+inline constexpr std::string_view single_copy_names[] = {"auto", "off", "cma", "xpmem"};
 
 enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
 inline constexpr std::string_view log_level_names[] = {"off", "error", "warn", "info", "debug"};
@@ -49,6 +54,7 @@ struct Settings {
     std::uint64_t plan_cache = 1 << 20;
     bool shared_memory = true;
     std::uint64_t shared_buffer = 512 << 10;
+    SingleCopyWay single_copy = SingleCopyWay::automatic;
     VirtualLayout topology;
 
     bool leave_all_to_vendor() const {

@@ -102,6 +102,19 @@ class SharedMemory(unittest.TestCase):
             self.assertTrue(warnings, result.stderr)
             self.assertRegex(warnings[0], "not permitted|denied")
 
+    def test_where_one_rank_may_not_copy_from_others_none_does(self):
+        shim = os.path.join(BUILD, "test", "lib", "libno_single_copy.so")
+        refused = "HCOLL_TEST_SINGLE_COPY=refused"
+        sweep = [COLLECTIVES, "--quick", "--segment", "16384", "--seed", "1", "--only", "allreduce"]
+        once = {name: "shared:single_copy=9k" for name in SHARED}
+        for command, words in ((sweep, "may copy from one another's memory (cma)"),
+                               (on_rank(1, refused, sweep), "may not copy from one another's memory (cma)"),
+                               (["env", refused, *sweep], "may not copy from one another's memory (cma)")):
+            result = job(3, command, preload=f"{LIBRARY}:{shim}", LIBHCOLL_LOG="info", **once)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            self.assertIn(f"3 ranks of one node {words}", result.stderr)
+            self.assertNotIn("may not" if words.startswith("may copy") else "may copy", result.stderr)
+
     def test_with_a_gpu_runtime_on_any_rank_all_stay_with_the_vendor(self):
         runtime = os.path.join(BUILD, "test", "lib", "libgpu_runtime.so")
         preload = on_rank(1, f'LD_PRELOAD="$LD_PRELOAD:{runtime}"', [*SWEEP, "--only", "bcast"])

@@ -384,7 +384,6 @@ TEST_P(Kernels, ExistForWhatMpiDefines) {
             const bool is_defined = std::any_of(cases().begin(), cases().end(), is_this);
             const KernelRow& kernels = row(static_cast<Element>(element));
             EXPECT_EQ(kernels.plain[operation] != nullptr, is_defined) << element << " " << operation;
-            EXPECT_EQ(kernels.streaming[operation] != nullptr, is_defined) << element << " " << operation;
         }
 }
 
@@ -394,14 +393,10 @@ TEST_P(Kernels, DoWhatAPlainLoopDoes) {
         const KernelRow& kernels = row(test.element);
         EXPECT_EQ(kernels.bytes, test.bytes);
         const Kernel plain = kernels.plain[static_cast<std::size_t>(test.operation)];
-        const Kernel streaming = kernels.streaming[static_cast<std::size_t>(test.operation)];
         if (plain == nullptr && test.element == Element::float16) continue;
         ASSERT_NE(plain, nullptr) << test.name();
         for (const Trial& trial : trials(test.bytes)) {
             ASSERT_TRUE(holds(test, plain, trial, random));
-            if (streaming != plain && trial.elements * test.bytes >= 4096) {
-                ASSERT_TRUE(holds(test, streaming, trial, random));
-            }
         }
     }
 }

@@ -84,6 +84,10 @@ TEST(SettingsText, EveryMistakeGivesOneWarningThatSaysWhatIsValid) {
           Mistake{"LIBHCOLL_ALLREDUCE", "reduce_bcast:tree=oak", "k_nomial or two_tree"},
           Mistake{"LIBHCOLL_BARRIER", "disemination", "did you mean dissemination?"},
           Mistake{"LIBHCOLL_BARRIER", "linear:segment=4k", "linear has no parameters"},
+          Mistake{"LIBHCOLL_BCAST", "shared:segment=4k", "shared has no parameter 'segment' but single_copy"},
+          Mistake{"LIBHCOLL_BCAST", "shared:single_copy", "write shared:single_copy=64k"},
+          Mistake{"LIBHCOLL_BCAST", "shared:single_copy=2G", "a size from 0 to 1G"},
+          Mistake{"LIBHCOLL_SINGLE_COPY", "cms", "did you mean cma?"},
           Mistake{"LIBHCOLL_ENABLE", "maybe", "neither 0 nor 1"}, Mistake{"LIBHCOLL_LOG", "wran", "did you mean warn?"},
           Mistake{"LIBHCOLL_REPORT", "2", "ends in .json"}, Mistake{"LIBHCOLL_SETUP_CALLS", "0", "from 1 to 1G"}}) {
         std::vector<std::string> warnings;
@@ -99,12 +103,16 @@ TEST(SettingsText, WhatIsAgreedReachesOtherRanksWhole) {
     const Settings sent = parse({{"LIBHCOLL_ENABLE", "0"},
                                  {"LIBHCOLL_REDUCE", "chain:segment=1,sends=64,receives=1"},
                                  {"LIBHCOLL_BARRIER", "hierarchical:radix=5,node=flat"},
+                                 {"LIBHCOLL_BCAST", "shared:single_copy=64k"},
+                                 {"LIBHCOLL_SINGLE_COPY", "xpmem"},
                                  {"LIBHCOLL_SETUP_CALLS", "17"},
                                  {"LIBHCOLL_LOG", "debug"}},
                                 warnings);
     Settings received;
     adopt_agreed_text(agreed_text(sent), received);
     EXPECT_EQ(agreed_text(received), agreed_text(sent));
+    EXPECT_EQ(received.choice(Collective::bcast).single_copy, 64U << 10);
+    EXPECT_EQ(received.single_copy, SingleCopyWay::xpmem);
     EXPECT_EQ(received.log, LogLevel::warn) << "printing is each process's own";
 }
 
@@ -152,6 +160,18 @@ TEST(Selection, SharedMemoryRunsOnlyWhereRanksHaveIt) {
     EXPECT_EQ(parse({{"LIBHCOLL_ALLREDUCE", "shared"}, {"LIBHCOLL_REPRODUCIBLE", "1"}}, warnings).reproducible, true);
     ASSERT_EQ(warnings.size(), 1U);
     EXPECT_NE(warnings[0].find("shared gives other bits"), std::string::npos);
+}
+
+TEST(Selection, SingleCopiesAreAPartOfTheChoice) {
+    std::vector<std::string> warnings;
+    const Settings settings = parse({{"LIBHCOLL_BCAST", "shared:single_copy=64K"}}, warnings);
+    EXPECT_TRUE(warnings.empty());
+    const auto table_of = [&](Collective collective) {
+        return make_decision_table(settings, VendorKind::openmpi, collective, Placement::one_node(2), true);
+    };
+    EXPECT_EQ(decide(table_of(Collective::bcast), 8).single_copy, 64U << 10);
+    EXPECT_EQ(decide(table_of(Collective::bcast), 8).what, "shared:single_copy=64k");
+    EXPECT_GT(decide(table_of(Collective::allreduce), 8).single_copy, 0U) << "rules name them, too";
 }
 
 TEST(Selection, RulesHoldForTheirRanksAndSizesOnly) {

@@ -8,10 +8,6 @@
 //
 // Bits are the same in all variants: elements do not depend on one another, and -ffp-contract=off keeps products and sums
 // apart.
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
 #include <type_traits>
 
 #include "algorithms/kernels/kernel_table.hpp"
@@ -265,89 +261,34 @@ void multiply_as_c(const std::byte* left, const std::byte* right, std::byte* res
     }
 }
 
-// ---- results past the caches ----------------------------------------------------------------------------------------------
-
-#if defined(__SSE2__)
-#if defined(__AVX2__)
-using Vector = __m256i;
-inline __attribute__((always_inline)) void stream_vector(std::byte* target, const std::byte* source) {
-    _mm256_stream_si256(reinterpret_cast<Vector*>(target), _mm256_load_si256(reinterpret_cast<const Vector*>(source)));
-}
-#else
-using Vector = __m128i;
-inline __attribute__((always_inline)) void stream_vector(std::byte* target, const std::byte* source) {
-    _mm_stream_si128(reinterpret_cast<Vector*>(target), _mm_load_si128(reinterpret_cast<const Vector*>(source)));
-}
-#endif
-
-// Compilers make no such stores of a loop. So a few lines are made in the first-level cache and copied from there; few,
-// that loads of the next ones overlap with the stores of these.
-template <Kernel plain, std::size_t bytes>
-void stream(const std::byte* left, const std::byte* right, std::byte* result, std::size_t elements) {
-    constexpr std::size_t line = 64;
-    constexpr std::size_t block_bytes = 256;
-    constexpr std::size_t block_elements = block_bytes / bytes;
-    const auto address = reinterpret_cast<std::uintptr_t>(result);
-    if (address % bytes == 0) {
-        const std::size_t to_line = (line - address % line) % line / bytes;
-        const std::size_t head = to_line < elements ? to_line : elements;
-        plain(left, right, result, head);
-        std::size_t done = head;
-        for (; elements - done >= block_elements; done += block_elements) {
-            alignas(line) std::byte block[block_bytes];
-            plain(left + done * bytes, right + done * bytes, block, block_elements);
-            for (std::size_t i = 0; i < block_bytes; i += sizeof(Vector))
-                stream_vector(result + done * bytes + i, block + i);
-        }
-        _mm_sfence();  // before anything that tells others that the result is there
-        left += done * bytes;
-        right += done * bytes;
-        result += done * bytes;
-        elements -= done;
-    }
-    plain(left, right, result, elements);
-}
-#else
-template <Kernel plain, std::size_t bytes>
-constexpr Kernel stream = plain;
-#endif
-
 // ---- rows of the table ------------------------------------------------------------------------------------------------------
 
 consteval std::size_t at(Operation operation) { return static_cast<std::size_t>(operation); }
 
-template <Kernel kernel, std::size_t bytes>
+template <Kernel kernel>
 consteval void put(KernelRow& row, Operation operation) {
     row.plain[at(operation)] = kernel;
-    row.streaming[at(operation)] = stream<kernel, bytes>;
-}
-
-// Of elements with gaps, which streams would write: a long double's 6 bytes, too.
-template <Kernel kernel>
-consteval void put_plain(KernelRow& row, Operation operation) {
-    row.plain[at(operation)] = kernel;
-    row.streaming[at(operation)] = kernel;
 }
 
 template <typename T>
 consteval KernelRow bit_row() {
-    KernelRow row{.bytes = sizeof(T), .plain = {}, .streaming = {}};
-    put<elementwise<BitAnd, T>, sizeof(T)>(row, Operation::band);
-    put<elementwise<BitOr, T>, sizeof(T)>(row, Operation::bor);
-    put<elementwise<BitXor, T>, sizeof(T)>(row, Operation::bxor);
+    KernelRow row{.bytes = sizeof(T), .plain = {}};
+    put<elementwise<BitAnd, T>>(row, Operation::band);
+    put<elementwise<BitOr, T>>(row, Operation::bor);
+    put<elementwise<BitXor, T>>(row, Operation::bxor);
     return row;
 }
 
 template <typename T>
 consteval void put_logical(KernelRow& row) {
-    put<elementwise<LogicalAnd, T>, sizeof(T)>(row, Operation::land);
-    put<elementwise<LogicalOr, T>, sizeof(T)>(row, Operation::lor);
-    put<elementwise<LogicalXor, T>, sizeof(T)>(row, Operation::lxor);
+    put<elementwise<LogicalAnd, T>>(row, Operation::land);
+    put<elementwise<LogicalOr, T>>(row, Operation::lor);
+    put<elementwise<LogicalXor, T>>(row, Operation::lxor);
 }
 
 template <typename T>
 consteval KernelRow logical_row() {
-    KernelRow row{.bytes = sizeof(T), .plain = {}, .streaming = {}};
+    KernelRow row{.bytes = sizeof(T), .plain = {}};
     put_logical<T>(row);
     return row;
 }
@@ -358,51 +299,36 @@ consteval KernelRow integer_row() {
     using Unsigned = std::make_unsigned_t<T>;
     KernelRow row = bit_row<Unsigned>();
     put_logical<Unsigned>(row);
-    put<elementwise<Sum, Unsigned>, sizeof(T)>(row, Operation::sum);
-    put<elementwise<Product, Unsigned>, sizeof(T)>(row, Operation::prod);
-    put<elementwise<Minimum, T>, sizeof(T)>(row, Operation::min);
-    put<elementwise<Maximum, T>, sizeof(T)>(row, Operation::max);
+    put<elementwise<Sum, Unsigned>>(row, Operation::sum);
+    put<elementwise<Product, Unsigned>>(row, Operation::prod);
+    put<elementwise<Minimum, T>>(row, Operation::min);
+    put<elementwise<Maximum, T>>(row, Operation::max);
     return row;
 }
 
 template <typename T>
 consteval KernelRow floating_row() {
-    KernelRow row{.bytes = sizeof(T), .plain = {}, .streaming = {}};
-    put<elementwise<Sum, T>, sizeof(T)>(row, Operation::sum);
-    put<elementwise<Product, T>, sizeof(T)>(row, Operation::prod);
-    put<elementwise<Minimum, T>, sizeof(T)>(row, Operation::min);
-    put<elementwise<Maximum, T>, sizeof(T)>(row, Operation::max);
-    return row;
-}
-
-consteval KernelRow long_double_row() {
-    KernelRow row{.bytes = sizeof(long double), .plain = {}, .streaming = {}};
-    put_plain<elementwise<Sum, long double>>(row, Operation::sum);
-    put_plain<elementwise<Product, long double>>(row, Operation::prod);
-    put_plain<elementwise<Minimum, long double>>(row, Operation::min);
-    put_plain<elementwise<Maximum, long double>>(row, Operation::max);
+    KernelRow row{.bytes = sizeof(T), .plain = {}};
+    put<elementwise<Sum, T>>(row, Operation::sum);
+    put<elementwise<Product, T>>(row, Operation::prod);
+    put<elementwise<Minimum, T>>(row, Operation::min);
+    put<elementwise<Maximum, T>>(row, Operation::max);
     return row;
 }
 
 template <typename T, Kernel multiply>
 consteval KernelRow complex_row() {
-    constexpr std::size_t bytes = sizeof(Complex<T>);
-    KernelRow row{.bytes = bytes, .plain = {}, .streaming = {}};
-    if constexpr (std::is_same_v<T, long double>) {
-        put_plain<elementwise<Sum, T, 2>>(row, Operation::sum);
-        put_plain<multiply>(row, Operation::prod);
-    } else {
-        put<elementwise<Sum, T, 2>, bytes>(row, Operation::sum);
-        put<multiply, bytes>(row, Operation::prod);
-    }
+    KernelRow row{.bytes = sizeof(Complex<T>), .plain = {}};
+    put<elementwise<Sum, T, 2>>(row, Operation::sum);
+    put<multiply>(row, Operation::prod);
     return row;
 }
 
 template <typename Value, typename Index>
 consteval KernelRow pair_row() {
-    KernelRow row{.bytes = sizeof(Pair<Value, Index>), .plain = {}, .streaming = {}};
-    put_plain<locate<Less, Value, Index>>(row, Operation::minloc);
-    put_plain<locate<Greater, Value, Index>>(row, Operation::maxloc);
+    KernelRow row{.bytes = sizeof(Pair<Value, Index>), .plain = {}};
+    put<locate<Less, Value, Index>>(row, Operation::minloc);
+    put<locate<Greater, Value, Index>>(row, Operation::maxloc);
     return row;
 }
 
@@ -427,7 +353,7 @@ consteval KernelTable make_table() {
 #endif
     set(Element::float32, floating_row<float>());
     set(Element::float64, floating_row<double>());
-    set(Element::long_double, long_double_row());
+    set(Element::long_double, floating_row<long double>());
     set(Element::complex_float32, complex_row<float, multiply_as_c<float>>());
     set(Element::complex_float64, complex_row<double, multiply_as_c<double>>());
     set(Element::complex_long_double, complex_row<long double, multiply_as_c<long double>>());

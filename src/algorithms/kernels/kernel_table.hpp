@@ -65,7 +65,6 @@ constexpr std::size_t element_count = static_cast<std::size_t>(Element::end);
 struct KernelRow {
     std::size_t bytes;  // from one element to the next
     Kernel plain[operation_count];
-    Kernel streaming[operation_count];
 };
 
 struct KernelTable {

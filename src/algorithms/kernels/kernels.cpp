@@ -57,10 +57,6 @@ Kernel find_kernel(Operation operation, Element element) {
     return row_of(element).plain[static_cast<std::size_t>(operation)];
 }
 
-Kernel find_streaming_kernel(Operation operation, Element element) {
-    return row_of(element).streaming[static_cast<std::size_t>(operation)];
-}
-
 std::size_t element_bytes(Element element) { return row_of(element).bytes; }
 
 }  // namespace hcoll

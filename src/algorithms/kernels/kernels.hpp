@@ -13,10 +13,6 @@ namespace hcoll {
 // nullptr where MPI does not define the operation for the element, or this CPU has no kernel (float16).
 Kernel find_kernel(Operation operation, Element element);
 
-// One that writes its result past the caches, for results that do not fit there and that nobody reads soon. Where
-// `result` is `left` or `right`, or unaligned to the element, or the element has gaps, it gains nothing.
-Kernel find_streaming_kernel(Operation operation, Element element);
-
 // From one element to the next.
 std::size_t element_bytes(Element element);
 
