@@ -416,8 +416,9 @@ void Communicator::find_single_copy(SingleCopyWay way) {
             memory = nullptr;
         }
         const bool is_proven = own_->node->use_single_copy(std::move(memory));
-        if (rank_ == 0 && log_enabled(LogLevel::info) &&
-            (is_proven || candidate == SingleCopyWay::cma || way == candidate))
+        const bool is_last = candidate == SingleCopyWay::cma || way == candidate;
+        static std::array<std::atomic<bool>, 2> has_said{};  // by outcome
+        if (rank_ == 0 && (is_proven || is_last) && !has_said[is_proven ? 1 : 0].exchange(true))
             log_line(LogLevel::info, fmt::format("{} ranks of one node {} copy from one another's memory ({})", size_,
                                                  is_proven ? "may" : "may not",
                                                  single_copy_names[static_cast<std::size_t>(candidate)]));
