@@ -65,6 +65,13 @@ std::vector<double> Measurement::ratios() const {
     return ratios;
 }
 
+std::vector<double> Measurement::flag_ratios() const {
+    if (!correct) return {};
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < std::min(own.size(), flags.size()); ++i) ratios.push_back(own[i] / flags[i]);
+    return ratios;
+}
+
 struct Meter::Current {
     Operation operation;
     Measurement result;
@@ -77,7 +84,8 @@ Meter::Meter(const Options& options, std::vector<Side> sides, const World& world
       world_(world),
       buffers_(buffers),
       progress_(progress),
-      one_host_(is_one_host()) {}
+      one_host_(is_one_host()),
+      flags_(world) {}
 
 Measurement Meter::measure(const Subject& subject, const std::string& position) {
     Current current{.operation = Operation(subject, world_, buffers_), .result = {}};
@@ -92,17 +100,28 @@ Measurement Meter::measure(const Subject& subject, const std::string& position) 
     const int iterations = choose_iterations(current);
     current.result.iterations = iterations;
 
+    constexpr std::size_t most_bytes_beside_flags = 64;
+    const bool has_flags = options_.bound && flags_.exists() && subject.bytes <= most_bytes_beside_flags;
     std::vector<Side> order = sides_;
     for (int pair = 1; pair <= options_.repetitions; ++pair) {
         progress_.show(fmt::format("{}: {} of {} ({})", title, pair, options_.repetitions, position));
         for (const Side side : order) {
             auto& samples = side == Side::own ? current.result.own : current.result.vendor;
             samples.push_back(run_block(current, side, iterations));
+            if (side == Side::own && has_flags) current.result.flags.push_back(run_flags(iterations));
         }
         // What drifts (frequency, temperature, a neighbor) then favors each side in turn.
         std::reverse(order.begin(), order.end());
     }
     return std::move(current.result);
+}
+
+double Meter::run_flags(int iterations) {
+    barrier();
+    const double mine = flags_.seconds(iterations);
+    double longest = 0;
+    check(PMPI_Allreduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+    return longest;
 }
 
 // Seconds per call, the maximum over the ranks: a collective is as slow as its slowest rank.

@@ -27,7 +27,9 @@ constexpr const char* method =
     "block follow one another at once, so the root of a bcast, or the leaves of a reduce, may run ahead; --sync times\n"
     "each call alone after a barrier instead. 'p2p' is the shortest one-way time found for the same bytes between the\n"
     "first and the last rank; only a stream of calls that overlap, or a message sent in pieces by several ranks, can\n"
-    "be faster. For a barrier it is that of an empty message.\n"
+    "be faster. For a barrier it is that of an empty message. 'own/exchange of flags' compares short messages on one\n"
+    "node with every rank raising a flag in shared memory and waiting for those of all others, in blocks between "
+    "them.\n"
     "Exit status: 0 all well, 1 a wrong result or output that could not be written, 2 bad options.";
 
 template <class Enum, std::size_t N>
