@@ -131,6 +131,7 @@ private:
 
     void bcast_short(int root, std::byte* data, std::size_t bytes);
     void reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
+    void allreduce_line(const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
 
     void wait_for_room(std::uint64_t number);

@@ -32,13 +32,7 @@ void pause() {
 
 }  // namespace
 
-void raise(Flag& flag, std::uint64_t value) {
-    flag.value.store(value, std::memory_order_release);
-    // The load may overtake the store, and miss one that is about to sleep: who sleeps looks again soon, so this path needs
-    // no fence.
-    if (flag.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
-        syscall(SYS_futex, low_half(flag), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
+void wake(Flag& flag) { syscall(SYS_futex, low_half(flag), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
 
 void Waiting::wait(Flag& flag, std::uint64_t value) {
     for (int i = 0; i < spins_; ++i) {

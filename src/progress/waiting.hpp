@@ -22,8 +22,16 @@ struct Flag {
     std::atomic<std::uint32_t> sleepers{0};
 };
 
+void wake(Flag& flag);
+
 // Raises a flag of the caller's own, and wakes those that sleep for it. What was written before is seen by whoever sees it.
-void raise(Flag& flag, std::uint64_t value);
+inline void raise(Flag& flag, std::uint64_t value) {
+    flag.value.store(value, std::memory_order_release);
+    // The load may overtake the store, and miss one that is about to sleep: who sleeps looks again soon, so this path needs
+    // no fence.
+    if (flag.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        wake(flag);
+}
 
 // Used by one thread at a time.
 class Waiting {
