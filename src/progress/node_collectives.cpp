@@ -238,7 +238,7 @@ void NodeCollectives::combine_short(const std::vector<int>& ranks, int own_rank,
         combine(left, operand, target, elements);
         left = target;
     }
-    if (ranks.size() == 1 && left != result) std::memcpy(result, left, message.bytes);
+    if (ranks.size() == 1 && left != nullptr && left != result) std::memcpy(result, left, message.bytes);
 }
 
 void NodeCollectives::reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes,

@@ -152,7 +152,7 @@ protected:
     }
     static std::vector<std::byte> message(std::size_t bytes, unsigned number) {
         std::vector<std::byte> made(bytes);
-        for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::byte>(number * 31 + i % 251);
+        for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::byte>(std::size_t{number} * 31 + i % 251);
         return made;
     }
     NodeMessages& rank(int index) { return *ranks_[static_cast<std::size_t>(index)]; }
