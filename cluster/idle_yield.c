@@ -50,9 +50,9 @@ static void* next_function(void** slot, const char* name) {
 }
 
 /* POSIX wants the object pointer of dlsym turned into a function pointer by way of memory. */
-#define NEXT(type, variable, name)                  \
-    static void* variable##_slot;                   \
-    type variable;                                  \
+#define NEXT(type, variable, name) \
+    static void* variable##_slot;  \
+    type variable;                 \
     *(void**)&variable = next_function(&variable##_slot, name)
 
 unsigned ucp_worker_progress(void* worker) {
@@ -96,7 +96,8 @@ ssize_t read(int descriptor, void* buffer, size_t bytes) {
         while (poll(&ready, 1, 1) == 0) ucp_worker_progress(worker);
     }
     const ssize_t got = next_read(descriptor, buffer, bytes);
-    if (got > 0 && is_launcher(descriptor) && getenv("HCOLL_CLUSTER_NODES_BY_NAME") != NULL) refuse_node_map(buffer, (size_t)got);
+    if (got > 0 && is_launcher(descriptor) && getenv("HCOLL_CLUSTER_NODES_BY_NAME") != NULL)
+        refuse_node_map(buffer, (size_t)got);
     return got;
 }
 

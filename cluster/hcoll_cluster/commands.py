@@ -1,6 +1,7 @@
 """The command line: run, up, down, status."""
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ from . import launch, remote_shell, report
 from .description import (Cluster, Mistake, name_of, node_of_each_rank, nodes_in_list, parse_delay, parse_rate,
                           ranks_per_node)
 from .room import Room, folder_of
+from .stacks import print_stacks
 from .system import Lacking
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -275,11 +277,12 @@ def _run_job(options, cluster, folder, job):
         with remote_shell.connect(folder, names[0]) as channel:
             remote_shell.send(channel, {"run": job.command, "folder": os.getcwd(), "job": job.name,
                                         "environment": {**os.environ, **job.environment}}, (0, 1, 2))
-            status = _wait_for(channel, options.timeout, job.command)
+            status = _wait_for(channel, options.timeout, job)
         after = [remote_shell.ask(folder, name, {"counters": True}) for name in names]
     finally:
-        for name in names:
-            remote_shell.ask(folder, name, {"end": job.name})
+        with contextlib.suppress(OSError):  # the cluster may have ended first
+            for name in names:
+                remote_shell.ask(folder, name, {"end": job.name})
         shutil.rmtree(os.path.join(folder, job.name), ignore_errors=True)
     rows = report.differences(names, before, after)
     if options.bytes_json:
@@ -291,13 +294,16 @@ def _run_job(options, cluster, folder, job):
     return status
 
 
-def _wait_for(channel, seconds, command):
+def _wait_for(channel, seconds, job):
     channel.settimeout(seconds or None)
     try:
         answer, _ = remote_shell.receive(channel)
     except TimeoutError:
-        print(f"scripts/cluster: no end after {seconds:g} s: {' '.join(command)}", file=sys.stderr)
+        print(f"scripts/cluster: HANG: no end after {seconds:g} s: {' '.join(job.command)}", file=sys.stderr)
+        print_stacks(job.name)
         return 124
+    except ConnectionError:
+        answer = None
     except KeyboardInterrupt:
         # A terminal has told the launcher too, which needs a moment to end its ranks.
         channel.settimeout(5)
