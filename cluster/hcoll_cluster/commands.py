@@ -306,7 +306,7 @@ def _wait_for(channel, seconds, job):
         answer = None
     except KeyboardInterrupt:
         # A terminal has told the launcher too, which needs a moment to end its ranks.
-        channel.settimeout(5)
+        channel.settimeout(1)
         try:
             remote_shell.receive(channel)
         except (TimeoutError, KeyboardInterrupt):

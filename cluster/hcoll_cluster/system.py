@@ -79,8 +79,10 @@ def enter_namespaces(flags):
         unshare(flags)
         return
     except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise Lacking("no more namespaces are allowed here; the limits are in /proc/sys/user") from error
         if error.errno != errno.EPERM:
-            raise Lacking(f"this kernel makes no new namespaces ({error.strerror})") from error
+            raise Lacking(f"this kernel makes no new namespaces ({os.strerror(error.errno)})") from error
     try:
         unshare(NEW_USER | flags)
         for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):

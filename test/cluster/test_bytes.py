@@ -35,7 +35,7 @@ CASES = (
 
 # Headers of Ethernet, IP, TCP and the MPI library, a part of what is received; acknowledgements, a part of what is sent
 # the other way; and what differs from run to run.
-HEADERS, ANSWERS, NOISE = 0.03, 0.02, 30_000
+HEADERS, ANSWERS, NOISE = 0.02, 0.01, 30_000
 
 
 def planned(collective, algorithm, places):

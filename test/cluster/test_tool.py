@@ -185,7 +185,7 @@ class Privileges(unittest.TestCase):
         result = subprocess.run(line, env=cluster.environment(), capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 77, result.stderr)
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
-        self.assertIn("no cluster can be made here", result.stderr)
+        self.assertIn("no cluster can be made here: no more namespaces are allowed", result.stderr)
 
 
 if __name__ == "__main__":
