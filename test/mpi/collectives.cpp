@@ -58,9 +58,8 @@ void sweep_briefly(Sweep& sweep, const UserOperations& user) {
     const TestType integer = make_predefined<int>("MPI_INT", MPI_INT, ops::c_integer);
     const TestType real = make_predefined<double>("MPI_DOUBLE", MPI_DOUBLE, ops::arithmetic);
     const TestType word = make_word_type("MPI_UINT32_T", MPI_UINT32_T, {0});
-    const std::pair<const TestType*, Operation> cases[] = {{&integer, predefined_operation(Op::sum)},
-                                                           {&real, predefined_operation(Op::max)},
-                                                           {&word, user.affine()}};
+    const std::pair<const TestType*, Operation> cases[] = {
+        {&integer, predefined_operation(Op::sum)}, {&real, predefined_operation(Op::max)}, {&word, user.affine()}};
     for (const auto& [type, operation] : cases) {
         const std::vector<std::int64_t> counts = sweep.all_counts(*type);
         for (const std::int64_t count : {std::int64_t{1}, counts[counts.size() / 2], counts.back()}) {
