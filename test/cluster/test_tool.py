@@ -33,9 +33,10 @@ def processes_with(mark):
 
 
 def what_could_stay():
-    folders = ("/tmp", "/dev/shm", "/run", "/sys/class/net", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu")
-    return {folder: {name for name in os.listdir(folder) if "hcoll" in name or "node" in name or "port" in name}
-            for folder in folders if os.path.isdir(folder)}
+    """Other tests have files in these folders as well."""
+    found = {name for folder in ("/tmp", "/dev/shm", "/run", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu") if os.path.isdir(folder)
+             for name in os.listdir(folder) if "cluster" in name}
+    return found | {name for name in os.listdir("/sys/class/net") if name == "switch" or name.startswith("port")}
 
 
 class Nodes(unittest.TestCase):
@@ -60,9 +61,9 @@ class Nodes(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         measured = dict(re.findall(r"(\w+) ([\d.]+)", result.stdout))
         self.assertGreaterEqual(float(measured["shortest_round_trip_us"]), 6000)
-        self.assertLess(float(measured["round_trip_us"]), 12000)  # the machine may be busy
+        self.assertLess(float(measured["round_trip_us"]), 25000)  # the machine may be busy
         self.assertLess(float(measured["mbit_per_s"]), 52)
-        self.assertGreater(float(measured["mbit_per_s"]), 30)
+        self.assertGreater(float(measured["mbit_per_s"]), 15)
 
     def test_jobs_at_the_same_time_do_not_meet(self):
         line = [*words("run", "--mpi", FLAVOUR, *PLAIN, "--nodes", "2"), "--", "/bin/sh", "-c",
