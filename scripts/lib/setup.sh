@@ -68,6 +68,7 @@ python3-mpi4py           python:mpi4py
 python3-numpy            python:numpy
 valgrind                 command:valgrind
 gdb                      command:gdb
+iproute2                 command:ip
 clang-format             command:clang-format
 clang-tidy               command:clang-tidy
 libbenchmark-dev         module:benchmark

@@ -147,6 +147,29 @@ Json traffic_json(const LinkTraffic& traffic) {
             {"busiest_node", one(traffic.busiest_node)}};
 }
 
+// What each node sends to others and receives from them, the MPI library's own collectives left out.
+Json nodes_json(const Call& call, std::span<const Plan> plans) {
+    const Placement& placement = *call.placement;
+    std::vector<Traffic> sent(static_cast<std::size_t>(placement.nodes()));
+    std::vector<Traffic> received = sent;
+    for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+        const int from = placement.node_of(static_cast<int>(rank));
+        for_each_send(plans[rank], [&](const Step& step, const Segment&, std::uint64_t units) {
+            const int to = placement.node_of(step.peer);
+            if (from == to) return;
+            const Traffic message{1, units * call.unit_bytes};
+            sent[static_cast<std::size_t>(from)] += message;
+            received[static_cast<std::size_t>(to)] += message;
+        });
+    }
+    Json nodes = Json::array();
+    for (std::size_t node = 0; node < sent.size(); ++node)
+        nodes.push_back({{"node", node},
+                         {"sent", {{"messages", sent[node].messages}, {"bytes", sent[node].bytes}}},
+                         {"received", {{"messages", received[node].messages}, {"bytes", received[node].bytes}}}});
+    return nodes;
+}
+
 Json document_of(const Call& call, int rank) {
     const std::vector<Plan> plans = plans_of(call, call.units());
     const PlanStatistics statistics = statistics_of(plans, *call.placement, call.unit_bytes);
@@ -181,6 +204,7 @@ Json document_of(const Call& call, int rank) {
                      {"scratch_bytes", statistics.scratch_bytes},
                      {"vendor_collectives", statistics.collectives},
                      {"levels", std::move(levels)},
+                     {"nodes", nodes_json(call, plans)},
                      {"modelled_seconds", modelled.seconds}};
     if (rank >= 0) {
         document["rank"] = rank;

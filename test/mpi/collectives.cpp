@@ -6,6 +6,7 @@
 //   --bits-file FILE                only compares the bits of Allreduce with those of an earlier run (set the seed)
 //   --all-right                     also what the MPI library itself gets wrong must be right
 //   --quick                         fewer counts and roots
+//   --brief                         some counts of three types on MPI_COMM_WORLD alone: a second
 #include "../support/layouts.hpp"
 #include "../support/predefined_types.hpp"
 #include "sweep.hpp"
@@ -46,6 +47,24 @@ void sweep_counts(Sweep& sweep, const UserOperations& user) {
     for (const auto& [type, operation] : cases) {
         for (const std::int64_t count : sweep.all_counts(*type)) {
             if (type == &integer) sweep.barrier();
+            for (const int root : sweep.roots()) {
+                if (sweep.wants(Collective::bcast)) sweep.bcast(*type, count, root);
+                sweep.reductions(*type, operation, count, root);
+            }
+        }
+    }
+}
+
+// An operation that does not commute, and one on each side of the segments' ends.
+void sweep_briefly(Sweep& sweep, const UserOperations& user) {
+    const TestType integer = make_predefined<int>("MPI_INT", MPI_INT, ops::c_integer);
+    const TestType real = make_predefined<double>("MPI_DOUBLE", MPI_DOUBLE, ops::arithmetic);
+    const TestType word = make_word_type("MPI_UINT32_T", MPI_UINT32_T, {0});
+    const std::pair<const TestType*, Operation> cases[] = {
+        {&integer, predefined_operation(Op::sum)}, {&real, predefined_operation(Op::max)}, {&word, user.affine()}};
+    for (const auto& [type, operation] : cases) {
+        const std::vector<std::int64_t> counts = sweep.all_counts(*type);
+        for (const std::int64_t count : {std::int64_t{1}, counts[counts.size() / 2], counts.back()}) {
             for (const int root : sweep.roots()) {
                 if (sweep.wants(Collective::bcast)) sweep.bcast(*type, count, root);
                 sweep.reductions(*type, operation, count, root);
@@ -139,6 +158,7 @@ int main(int argc, char** argv) {
     settings.segment = program.options().number("--segment", 0);
     settings.quick = program.options().flag("--quick");
     settings.all_right = program.options().flag("--all-right");
+    const bool brief = program.options().flag("--brief");
     const std::string bits_file = program.options().text("--bits-file", "");
     program.options().reject_rest();
     if (!bits_file.empty()) {
@@ -149,7 +169,13 @@ int main(int argc, char** argv) {
     }
 
     std::uint64_t calls = 0;
-    {
+    if (brief) {
+        settings.quick = true;
+        const UserOperations user;
+        Sweep sweep(settings, {"world", MPI_COMM_WORLD, program.rank(), program.size()});
+        sweep_briefly(sweep, user);
+        calls = sweep.calls();
+    } else {
         const std::vector<TestType> types = predefined_types(settings.all_right);
         const std::vector<Layout> layouts = derived_layouts();
         const UserOperations user;

@@ -1,0 +1,1 @@
+"""scripts/cluster: several nodes on one Linux machine (docs/cluster.md)."""

@@ -1,0 +1,77 @@
+"""Every algorithm, compared with a serial reference, on nodes of one shape.
+
+usage: test_results.py FLAVOUR SHAPE        SHAPE: 4x2 (nodes x ranks), or the ranks of each node: 4,1,2
+
+A job tests one algorithm of each collective. Which there are, hcoll-info knows. The order of ranks over the nodes turns
+from job to job and from shape to shape; with HCOLL_TEST_ALL_ORDERS=1 each job runs in all of them.
+"""
+
+import itertools
+import json
+import subprocess
+import sys
+import unittest
+
+import cluster
+from cluster import INFO, ORDERS, Up, program, run
+
+FLAVOUR, SHAPE = sys.argv[1:3]
+SEGMENT = 256
+ONE_NODE_ONLY = ("shared",)
+MORE = {"bcast": [f"han:network=vendor,segment={SEGMENT}"], "reduce": [f"han:network=vendor,segment={SEGMENT}"],
+        "allreduce": [f"han:network=vendor,segment={SEGMENT}", f"multi_leader:leaders=2,segment={SEGMENT}"]}
+
+
+def algorithms():
+    """{collective: its algorithms, with a segment that makes several of each message}"""
+    found = {}
+    listed = json.loads(subprocess.run([INFO, "--json"], capture_output=True, text=True, check=True, timeout=60,
+                                       env=cluster.environment()).stdout)
+    for algorithm in listed["algorithms"]:
+        if not algorithm["intercepted"] or algorithm["name"] in ONE_NODE_ONLY:
+            continue
+        has_segment = any(parameter["name"] == "segment" for parameter in algorithm["parameters"])
+        text = algorithm["name"] + (f":segment={SEGMENT}" if has_segment else "")
+        found.setdefault(algorithm["collective"], []).append(text)
+    return {collective: names + MORE.get(collective, []) for collective, names in found.items()}
+
+
+def jobs():
+    """The settings of each job, with an algorithm of every collective; a collective with fewer begins again."""
+    found = {collective: names for collective, names in algorithms().items() if collective in MORE}
+    turns = max(map(len, found.values()))
+    return [{f"LIBHCOLL_{collective.upper()}": names[turn % len(names)] for collective, names in found.items()}
+            for turn in range(turns)]
+
+
+def ranks_of_nodes():
+    if "x" in SHAPE:
+        nodes, ranks = map(int, SHAPE.split("x"))
+        return [ranks] * nodes
+    return list(map(int, SHAPE.split(",")))
+
+
+class Results(unittest.TestCase):
+    def test_every_algorithm_gives_the_right_result(self):
+        counts = ranks_of_nodes()
+        shift = len(counts) + counts[0] + (FLAVOUR == "mpich")
+        with Up("--nodes", str(len(counts))) as up:
+            for number, settings in enumerate(jobs()):
+                orders = ORDERS if cluster.ALL_ORDERS else [ORDERS[(number + shift) % len(ORDERS)]]
+                for order in orders:
+                    with self.subTest(order=order, **settings):
+                        self.check(up, counts, order, settings)
+
+    def check(self, up, counts, order, settings):
+        options = ["--on", up.name, "--ppn", ",".join(map(str, counts)), "--layout", order, "--quiet"]
+        result = run(FLAVOUR, options, [program("collectives", FLAVOUR), "--brief", "--segment", str(SEGMENT)],
+                     settings={**settings, "LIBHCOLL_REPORT": "1"})
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        # A silent fall-back to the vendor would pass every comparison.
+        for setting in settings:
+            self.assertIn(f"setting {setting}", result.stderr)
+        self.assertNotIn("warning", result.stderr)
+
+
+if __name__ == "__main__":
+    cluster.main()
