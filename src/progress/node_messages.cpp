@@ -179,33 +179,40 @@ Status NodeMessages::fill(Outgoing& message, bool& moved) {
     return 0;
 }
 
+bool NodeMessages::is_granted(const Destination& destination) const {
+    return receipts(destination.peer, rank_).granted[destination.first % grants].load(std::memory_order_acquire) ==
+           destination.first;
+}
+
+// Does a message wait for its grant in the place of the one that line `number` would begin? It would not see it.
+bool NodeMessages::waits_at(int to, std::uint64_t number) {
+    for (std::size_t i = 0; i < active_; ++i)
+        for (Destination& other : outgoing_[i].destinations) {
+            if (other.peer != to || other.next == 0 || other.granted || outgoing_[i].fragments == 1) continue;
+            if (other.first % grants != number % grants) continue;
+            other.granted = is_granted(other);
+            if (!other.granted) return true;
+        }
+    return false;
+}
+
 // The next fragment to one destination, if it may have it now.
 bool NodeMessages::announce(Outgoing& message, Destination& destination) {
-    if (destination.next == message.filled || !has_room(destination.peer)) return false;
-    const auto grant = [&](std::uint64_t number) -> std::atomic<std::uint64_t>& {
-        return receipts(destination.peer, rank_).granted[(number - 1) % lane_lines];
-    };
+    const int to = destination.peer;
     const bool is_long = message.fragments > 1;
-    if (is_long && destination.next == 0) {
-        // Two messages must not wait for a grant at the same place: the second one would hide the first.
-        const std::uint64_t number = peer(destination.peer).pushed + 1;
-        for (std::size_t i = 0; i < active_; ++i)
-            for (Destination& other : outgoing_[i].destinations) {
-                const bool waits = other.peer == destination.peer && other.next != 0 && !other.granted &&
-                                   outgoing_[i].fragments > 1 && other.first % lane_lines == number % lane_lines;
-                if (!waits) continue;
-                other.granted = grant(other.first).load(std::memory_order_acquire) == other.first;
-                if (!other.granted) return false;
-            }
-    } else if (is_long && !destination.granted) {
-        destination.granted = grant(destination.first).load(std::memory_order_acquire) == destination.first;
-        if (!destination.granted) return false;
-    }
+    if (destination.next == message.filled) return false;
+    if (is_long && destination.next != 0 && !destination.granted) return false;
+    // The receiver may be unable to match that one before this one: it must not wait for it.
+    if (is_long && destination.next == 0)
+        while (waits_at(to, peer(to).pushed + 1)) {
+            if (!has_room(to)) return false;
+            push(to, no_tag, 0, no_cell, nullptr);
+        }
+    if (!has_room(to)) return false;
     const std::uint64_t per_fragment = units_of_fragment(message.elements);
     const std::uint64_t units = std::min(per_fragment, message.units - destination.next * per_fragment);
-    const std::uint64_t number =
-        push(destination.peer, destination.tag, static_cast<std::uint16_t>(units * message.elements.bytes),
-             message.cell_of[destination.next % most_cells_of_message], nullptr);
+    const std::uint64_t number = push(to, destination.tag, static_cast<std::uint16_t>(units * message.elements.bytes),
+                                      message.cell_of[destination.next % most_cells_of_message], nullptr);
     if (destination.next == 0) destination.first = number;
     ++destination.next;
     return true;
@@ -217,11 +224,7 @@ Status NodeMessages::advance(Outgoing& message) {
         moved = false;
         for (std::size_t i = 0; i < message.destinations.size();) {
             Destination& each = message.destinations[i];
-            // Not yet filled, it may have been granted.
-            if (each.next != 0 && !each.granted && message.fragments > 1)
-                each.granted =
-                    receipts(each.peer, rank_).granted[(each.first - 1) % lane_lines].load(std::memory_order_acquire) ==
-                    each.first;
+            if (each.next != 0 && !each.granted && message.fragments > 1) each.granted = is_granted(each);
             while (announce(message, each)) moved = true;
             if (each.next < message.fragments) {
                 ++i;
@@ -290,7 +293,7 @@ Status NodeMessages::deliver(int from, Posted& posted, std::uint64_t number, con
     if (posted.done == posted.units)
         finished_.push_back(posted.token);
     else if (is_first)
-        receipts(rank_, from).granted[(number - 1) % lane_lines].store(number, std::memory_order_release);
+        receipts(rank_, from).granted[number % grants].store(number, std::memory_order_release);
     return 0;
 }
 
@@ -314,6 +317,7 @@ Status NodeMessages::deliver_unexpected(int from, Posted& posted) {
 }
 
 Status NodeMessages::take(int from, const Line& line) {
+    if (line.tag == no_tag) return 0;
     Peer& sender = peer(from);
     const bool in_cell = line.cell != no_cell;
     const std::byte* data = in_cell ? cell(from, line.cell) : line.data.data();

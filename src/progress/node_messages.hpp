@@ -14,7 +14,7 @@
 // until the receiver has matched that one, and says so (a grant). A receiver moves what it has not asked for out of a
 // sender's cells when that one runs short of them: at most one cell for each message that a plan has in flight.
 //
-// Memory: ranks * 2.5 KB of lanes, and the cells, for each rank; pages that no message has touched cost nothing.
+// Memory: ranks * 4.1 KB of lanes and grants, and the cells, for each rank; pages that no message has touched cost nothing.
 #pragma once
 
 #include <array>
@@ -77,6 +77,8 @@ public:
 private:
     static constexpr std::size_t line_bytes = 64;
     static constexpr std::uint64_t lane_lines = 32;
+    static constexpr std::uint64_t grants = 256;
+    static constexpr std::uint32_t no_tag = 0xffffffff;         // of a line that carries nothing
     static constexpr std::uint64_t most_cells_of_message = 16;  // stay in the cache
     static constexpr std::uint16_t no_cell = 0xffff;
 
@@ -92,8 +94,9 @@ private:
     };
     // What the receiver of a lane says to its sender.
     struct alignas(line_bytes) Receipts {
-        std::atomic<std::uint64_t> taken;                                    // so many lines
-        alignas(line_bytes) std::atomic<std::uint64_t> granted[lane_lines];  // by line: the number of the last grant
+        std::atomic<std::uint64_t> taken;  // so many lines
+        // By number of the first fragment: the number of the last grant. No two messages that wait for one share a place.
+        alignas(line_bytes) std::atomic<std::uint64_t> granted[grants];
     };
     struct alignas(line_bytes) Readers {
         std::atomic<std::uint32_t> left;
@@ -163,6 +166,8 @@ private:
     Outgoing& add_outgoing();
     Status copy_in(const Outgoing& message, std::uint64_t fragment, std::byte* target, std::uint64_t& bytes) const;
     Status fill(Outgoing& message, bool& moved);
+    bool is_granted(const Destination& destination) const;
+    bool waits_at(int to, std::uint64_t number);
     bool announce(Outgoing& message, Destination& destination);
     Status advance(Outgoing& message);
     void close(Outgoing& message);

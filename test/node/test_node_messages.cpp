@@ -223,6 +223,29 @@ TEST_F(ThreeRanks, SendOneFragmentAheadOfTheReceiver) {
     EXPECT_EQ(late, unasked);
 }
 
+// The place where a message's grant would be is taken by another one that nobody asks for.
+TEST_F(ThreeRanks, GoAroundAMessageThatWaitsForItsGrant) {
+    const Elements bytes;
+    const std::vector<std::byte> unasked = message(3 * cell_bytes, 1);
+    const std::vector<std::byte> between = message(255 * cell_bytes, 2);
+    const std::vector<std::byte> urgent = message(3 * cell_bytes, 3);
+    std::vector<std::byte> received(between.size());
+    ASSERT_EQ(rank(0).send(1, 1, unasked.data(), unasked.size(), bytes, 1), 0);
+    ASSERT_EQ(rank(0).send(1, 2, between.data(), between.size(), bytes, 2), 0);
+    ASSERT_EQ(rank(1).recv(0, 2, received.data(), received.size(), bytes, 2), 0);
+    drive({0, 1});
+    ASSERT_EQ(received, between);
+    received.assign(urgent.size(), std::byte{0});
+    ASSERT_EQ(rank(0).send(1, 3, urgent.data(), urgent.size(), bytes, 3), 0);
+    ASSERT_EQ(rank(1).recv(0, 3, received.data(), received.size(), bytes, 3), 0);
+    drive({0, 1});
+    EXPECT_EQ(received, urgent);
+    std::vector<std::byte> late(unasked.size());
+    ASSERT_EQ(rank(1).recv(0, 1, late.data(), late.size(), bytes, 1), 0);
+    drive({0, 1});
+    EXPECT_EQ(late, unasked);
+}
+
 class CountedCopies : public Packing {
 public:
     Status pack(const std::byte* elements, std::uint64_t count, std::byte* bytes) override {
