@@ -67,6 +67,17 @@ std::byte* NodeMessages::cell(int rank, std::uint16_t index) const {
     return area_base(rank) + head_bytes_ + index * cell_bytes_;
 }
 
+void NodeMessages::begin(std::uint32_t first_tag) {
+    first_tag_ = first_tag;
+    // After an error something may be left of the collective before.
+    if (std::exchange(unexpected_, 0) == 0) return;
+    for (int from = 0; from < ranks_; ++from) {
+        for (const Unexpected& each : peer(from).unexpected)
+            if (each.cell != no_cell) release(from, each.cell);
+        peer(from).unexpected.clear();
+    }
+}
+
 // ---- sending ----
 
 Status NodeMessages::send(int to, std::uint32_t tag, const std::byte* data, std::uint64_t units,
@@ -206,7 +217,7 @@ bool NodeMessages::announce(Outgoing& message, Destination& destination) {
     if (is_long && destination.next == 0)
         while (waits_at(to, peer(to).pushed + 1)) {
             if (!has_room(to)) return false;
-            push(to, no_tag, 0, no_cell, nullptr);
+            push(to, destination.tag, 0, nothing, nullptr);
         }
     if (!has_room(to)) return false;
     const std::uint64_t per_fragment = units_of_fragment(message.elements);
@@ -310,6 +321,7 @@ Status NodeMessages::deliver_unexpected(int from, Posted& posted) {
         if (const Status status = deliver(from, posted, each.number, data, each.bytes); status != 0) return status;
         if (in_cell) release(from, each.cell);
         unexpected.erase(unexpected.begin() + static_cast<std::ptrdiff_t>(i));
+        --unexpected_;
         // Later ones with this tag belong to later messages.
         if (posted.done == posted.units) return 0;
     }
@@ -317,15 +329,20 @@ Status NodeMessages::deliver_unexpected(int from, Posted& posted) {
 }
 
 Status NodeMessages::take(int from, const Line& line) {
-    if (line.tag == no_tag) return 0;
+    if (line.cell == nothing) return 0;
     Peer& sender = peer(from);
     const bool in_cell = line.cell != no_cell;
     const std::byte* data = in_cell ? cell(from, line.cell) : line.data.data();
+    if (is_earlier(line.tag)) {
+        if (in_cell) release(from, line.cell);
+        return 0;
+    }
     const std::uint64_t number = sender.taken + 1;
     const auto found = std::find_if(sender.posted.begin(), sender.posted.end(),
                                     [&](const Posted& each) { return each.tag == line.tag; });
     if (found == sender.posted.end()) {
         Unexpected& kept = sender.unexpected.emplace_back();
+        ++unexpected_;
         kept = {.number = number, .tag = line.tag, .bytes = line.bytes, .cell = line.cell, .data = {}};
         if (!in_cell) kept.data.assign(data, data + line.bytes);
         return 0;
@@ -343,7 +360,7 @@ Status NodeMessages::poll(int from) {
     Status status = 0;
     while (status == 0) {
         const Line& line = lines.lines[sender.taken % lane_lines];
-        if (line.number.load(std::memory_order_acquire) != sender.taken + 1) break;
+        if (line.number.load(std::memory_order_acquire) != sender.taken + 1 || is_later(line.tag)) break;
         status = take(from, line);
         ++sender.taken;
         // At the latest now it needs the lines.

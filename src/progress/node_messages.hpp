@@ -10,9 +10,14 @@
 //
 // Every line and cell has one writer, but for the number of those that still have to read a cell, which they count down.
 //
-// Nothing is ever held up by a message that nobody has asked for. The first fragment of a message goes ahead; the others wait
-// until the receiver has matched that one, and says so (a grant). A receiver moves what it has not asked for out of a
-// sender's cells when that one runs short of them: at most one cell for each message that a plan has in flight.
+// Nothing is ever held up by a message of the same collective that nobody has asked for. The first fragment of a message goes
+// ahead; the others wait until the receiver has matched that one, and says so (a grant). A receiver moves what it has not
+// asked for out of a sender's cells when that one runs short of them: at most one cell for each message that a plan has in
+// flight.
+//
+// A message of a later collective stays where it is, in its lane, until the receiver comes to that one: a rank that runs ahead
+// is held back by its lanes and cells, and nobody keeps anything for it. It has nothing more to say in the collectives that
+// others are still in, so nobody waits for it there. What is left over from an earlier one, by an error, is dropped.
 //
 // Memory: ranks * 4.1 KB of lanes and grants, and the cells, for each rank; pages that no message has touched cost nothing.
 #pragma once
@@ -60,6 +65,10 @@ public:
     // Does an element of so many bytes fit into a cell? Otherwise it has to go another way; the same on all ranks.
     bool carries(std::uint64_t element_bytes) const { return element_bytes <= cell_bytes_; }
 
+    // Begins a collective: its messages have tags from `first_tag` to first_tag + tags_per_collective - 1 (modulo 2^32). Those
+    // of the next one follow.
+    void begin(std::uint32_t first_tag);
+
     // As Transport has them. Messages between two ranks whose tags are equal are never in flight at the same time unless they
     // arrive in the order in which they were sent.
     Status send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, const Elements& elements,
@@ -81,6 +90,7 @@ private:
     static constexpr std::uint32_t no_tag = 0xffffffff;         // of a line that carries nothing
     static constexpr std::uint64_t most_cells_of_message = 16;  // stay in the cache
     static constexpr std::uint16_t no_cell = 0xffff;
+    static constexpr std::uint16_t nothing = 0xfffe;  // of a line that carries nothing
 
     struct alignas(line_bytes) Line {
         std::atomic<std::uint64_t> number;  // from 1; of the fragment that the rest belongs to
@@ -174,6 +184,8 @@ private:
     Status advance_all();
 
     Status poll(int from);
+    bool is_earlier(std::uint32_t tag) const { return static_cast<std::int32_t>(tag - first_tag_) < 0; }
+    bool is_later(std::uint32_t tag) const { return !is_earlier(tag) && tag - first_tag_ >= tags_per_collective; }
     Status take(int from, const Line& line);
     Status deliver(int from, Posted& posted, std::uint64_t number, const std::byte* data, std::uint16_t bytes);
     Status deliver_unexpected(int from, Posted& posted);
@@ -186,6 +198,8 @@ private:
     std::size_t cell_bytes_;
     int ranks_;
     int rank_;
+    std::uint32_t first_tag_ = 0;
+    std::size_t unexpected_ = 0;  // of all peers
     std::uint16_t next_cell_ = 0;
     bool is_short_ = false;
     int idle_ = 0;

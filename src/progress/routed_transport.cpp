@@ -24,6 +24,7 @@ void RoutedTransport::begin(const Elements& elements) {
     elements_ = elements;
     is_carried_ = node_ != nullptr && node_->carries(elements.bytes);
     ++sequence_;
+    if (is_carried_) node_->begin(tag_of(0));
 }
 
 Status RoutedTransport::progress(std::vector<Token>& completed) {

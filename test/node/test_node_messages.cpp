@@ -223,6 +223,35 @@ TEST_F(ThreeRanks, SendOneFragmentAheadOfTheReceiver) {
     EXPECT_EQ(late, unasked);
 }
 
+// A rank that waits in one collective keeps nothing of those that another rank has run ahead to, and holds it back.
+TEST_F(ThreeRanks, HoldBackARankThatRunsAhead) {
+    const Elements bytes;
+    constexpr std::uint32_t collectives = 500;
+    std::vector<std::vector<std::byte>> sent;
+    for (int each = 0; each < 3; ++each) rank(each).begin(0);
+    ASSERT_EQ(rank(1).recv(2, 0, nullptr, 0, bytes, 1), 0);  // what rank 1 waits for
+    for (std::uint32_t number = 1; number <= collectives; ++number) {
+        // In a cell, in its line, and in several cells.
+        const std::size_t sizes[] = {cell_bytes, 8, 3 * cell_bytes};
+        sent.push_back(message(sizes[number % 3], number));
+        rank(0).begin(number * tags_per_collective);
+        ASSERT_EQ(rank(0).send(1, number * tags_per_collective, sent.back().data(), sent.back().size(), bytes, number),
+                  0);
+        drive({0, 1});
+        if (completed_[0].size() < number) break;
+    }
+    EXPECT_LT(sent.size(), 100U);
+    EXPECT_TRUE(completed_[1].empty());
+    for (std::uint32_t number = 1; number <= sent.size(); ++number) {
+        std::vector<std::byte> received(sent[number - 1].size());
+        rank(1).begin(number * tags_per_collective);
+        ASSERT_EQ(rank(1).recv(0, number * tags_per_collective, received.data(), received.size(), bytes, 7), 0);
+        drive({0, 1});
+        EXPECT_EQ(received, sent[number - 1]);
+    }
+    EXPECT_EQ(completed_[0].size(), sent.size());
+}
+
 // The place where a message's grant would be is taken by another one that nobody asks for.
 TEST_F(ThreeRanks, GoAroundAMessageThatWaitsForItsGrant) {
     const Elements bytes;
