@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Jobs of random_traffic with random settings: any algorithm with any parameters, layout, size of the shared buffer, number of
+ranks and length of messages. Each job is a number, from which all of it is drawn; a job that fails says which one it was.
+
+  random_settings.py FLAVOUR --build DIR [--first NUMBER] [--jobs N | --seconds S]
+
+For hours: random_settings.py openmpi --build build --seconds 36000
+"""
+
+import argparse
+import json
+import os
+import random
+import shlex
+import subprocess
+import sys
+import time
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SEGMENTS = ["0", "1k", "3k", "64k", "512k"]
+WINDOWS = ["1", "2", "4", "64"]
+# Each seats eight ranks or more.
+LAYOUTS = ["auto", "auto", "4x2", "2x4", "2x2x2", "4x2:cyclic", "3x4:reverse", "1x12", "2x8:cyclic", "8x1"]
+BUFFERS = ["64k", "128k", "512k", "8M"]
+SINGLE_COPIES = ["1", "20k", "100k"]
+SETTINGS = {"bcast": "LIBHCOLL_BCAST", "reduce": "LIBHCOLL_REDUCE", "allreduce": "LIBHCOLL_ALLREDUCE",
+            "barrier": "LIBHCOLL_BARRIER"}
+
+
+def known_algorithms(build):
+    """What hcoll-info lists for each intercepted collective: name and parameters."""
+    output = subprocess.run([os.path.join(build, "bin", "hcoll-info"), "--json"], capture_output=True, text=True, check=True)
+    algorithms = {collective: [] for collective in SETTINGS}
+    for entry in json.loads(output.stdout)["algorithms"]:
+        if entry["collective"] in algorithms:
+            algorithms[entry["collective"]].append((entry["name"], {each["name"] for each in entry["parameters"]}))
+    return algorithms
+
+
+def draw_algorithm(draw, algorithms, has_message):
+    name, parameters = draw.choice([*algorithms, ("shared", set()), ("shared", {"single_copy"}), ("auto", set())])
+    chosen = []
+    if has_message and "single_copy" in parameters:
+        chosen.append("single_copy=" + draw.choice(SINGLE_COPIES))
+    for parameter, values in (("segment", SEGMENTS), ("sends", WINDOWS), ("receives", WINDOWS)):
+        if parameter in parameters:
+            chosen.append(parameter + "=" + draw.choice(values))
+    return name + (":" + ",".join(chosen) if chosen else "")
+
+
+class Job:
+    def __init__(self, number, algorithms):
+        draw = random.Random(number)
+        self.number = number
+        self.ranks = draw.randint(2, 8)
+        self.settings = {setting: draw_algorithm(draw, algorithms[collective], collective != "barrier")
+                         for collective, setting in SETTINGS.items()}
+        self.settings["LIBHCOLL_TOPOLOGY"] = draw.choice(LAYOUTS)
+        self.settings["LIBHCOLL_SHARED_BUFFER"] = draw.choice(BUFFERS)
+        self.settings["LIBHCOLL_SHARED_MEMORY"] = draw.choice(["1", "1", "1", "0"])
+        self.settings["LIBHCOLL_SETUP_CALLS"] = draw.choice(["1", "3"])
+        max_bytes = draw.choice([20_000, 300_000, 300_000, 4_000_000])
+        self.options = ["--seed", str(number), "--max-bytes", str(max_bytes),
+                        "--calls", "60" if max_bytes > 1_000_000 else "400", "--late", draw.choice(["0", "300", "2000"])]
+
+    def command(self, flavour, build):
+        command = [os.path.join(SOURCE, "scripts", "mpirun-test"), flavour, str(self.ranks)]
+        settings = {**self.settings, "LD_PRELOAD": os.path.join(build, "lib", "libhcoll.so")}
+        for name, value in settings.items():
+            command += ["-e", f"{name}={value}"]
+        return [*command, "--", os.path.join(build, "test", "bin", f"random_traffic.{flavour}"), *self.options]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("flavour")
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--first", type=int, default=None, help="the first job (default: any)")
+    parser.add_argument("--jobs", type=int, default=None)
+    parser.add_argument("--seconds", type=float, default=None)
+    arguments = parser.parse_args()
+    if arguments.jobs is None and arguments.seconds is None:
+        arguments.jobs = 1
+    build = os.path.abspath(arguments.build)
+    algorithms = known_algorithms(build)
+    number = arguments.first if arguments.first is not None else int(time.time()) % 1_000_000 * 100
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIBHCOLL_")}
+    environment.setdefault("HCOLL_TEST_IDLE_YIELD", os.path.join(build, "test", "lib", "libidle_yield.so"))
+    environment.setdefault("HCOLL_TEST_TIMEOUT", "60")
+    start = time.monotonic()
+    done = 0
+    failed = []
+    while (arguments.jobs is None or done < arguments.jobs) and (
+            arguments.seconds is None or time.monotonic() - start < arguments.seconds):
+        job = Job(number + done, algorithms)
+        command = job.command(arguments.flavour, build)
+        result = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if result.returncode != 0:
+            failed.append(job.number)
+            print(f"job {job.number} ended with {result.returncode}; again: {os.path.relpath(__file__)} {arguments.flavour} "
+                  f"--build {arguments.build} --first {job.number}\n{shlex.join(command)}\n{result.stdout}{result.stderr}",
+                  flush=True)
+        done += 1
+    print(f"{done} jobs from {number}, {len(failed)} failed{': ' if failed else ''}{', '.join(map(str, failed))}")
+    return 1 if failed or done == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
