@@ -38,12 +38,11 @@ constexpr std::int64_t most_bytes = 16 << 20;
 
 // As the library sums them.
 struct SumOfDoubles : Combine {
-    SumOfDoubles() : Combine(sizeof(double)), kernel(find_kernel(Operation::sum, Element::float64)) {}
+    SumOfDoubles() : Combine(sizeof(double), find_kernel(Operation::sum, Element::float64)) {}
     void operator()(const std::byte* left, const std::byte* right, std::byte* result,
                     std::size_t elements) const override {
         kernel(left, right, result, elements);
     }
-    Kernel kernel;
 };
 
 struct Rank {

@@ -177,6 +177,30 @@ inline const OwnAlgorithms::RepeatedReduction* find_repeated(const Communicator*
     return has_valid_buffers(reduction, is_root, is_root) ? &last : nullptr;
 }
 
+// Not 0 where an Allreduce is so short that its instructions count.
+std::size_t line_bytes_of(OwnAlgorithms& own, Collective collective, std::uint64_t count,
+                          const OwnAlgorithms::KnownReduction& known) {
+    const std::size_t bytes = count * known.element_bytes;
+    const bool is_line = collective == Collective::allreduce && known.kernel != nullptr && own.node->is_line(bytes);
+    return is_line && Process::get().report() == nullptr ? bytes : 0;
+}
+
+// The call that programs make most, and make again and again: a few elements, over shared memory. Runs it and returns
+// true if it is that, of the same kind as the one before, and nothing about its buffers needs a second look.
+inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MPI_Datatype type, MPI_Op op,
+                        MPI_Comm comm) {
+    const Communicator* communicator = Communicator::find(comm);
+    OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(Collective::allreduce);
+    if (own == nullptr) return false;
+    const auto& last = own->repeated_reductions[static_cast<std::size_t>(Collective::allreduce)];
+    if (last.line_bytes == 0 || !last.is_for(count, type, op)) return false;
+    if (send == nullptr || receive == nullptr || receive == MPI_IN_PLACE || send == receive) return false;
+    const void* operand = send == MPI_IN_PLACE ? receive : send;
+    own->node->allreduce_line(static_cast<const std::byte*>(operand), static_cast<std::byte*>(receive), last.line_bytes,
+                              count, last.known.kernel);
+    return true;
+}
+
 // `call` gives the call to the vendor, with a count of its own.
 template <Collective collective, typename Count, typename Call>
 inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Call&& call) {
@@ -205,9 +229,22 @@ inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Ca
             if (!decision.shared) return run_reduction(communicator, decision, collective, reduction);
             const OwnAlgorithms::KnownReduction& known = communicator.own().known_reductions.front();
             communicator.own().repeated_reductions[static_cast<std::size_t>(collective)] = {
-                .count = reduction.count, .decision = &decision, .known = known};
+                .count = reduction.count,
+                .decision = &decision,
+                .known = known,
+                .line_bytes = line_bytes_of(communicator.own(), collective, reduction.count, known)};
             return run_shared_reduction(communicator, decision, collective, reduction, known);
         });
+}
+
+// Not a part of its callers, whose first lines are for what repeat_line does.
+template <typename Count>
+__attribute__((noinline)) int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op,
+                                        MPI_Comm comm,
+                                        int (*next)(const void*, void*, Count, MPI_Datatype, MPI_Op, MPI_Comm)) {
+    return reduce_any<Collective::allreduce>(
+        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
+        [&](Count elements) { return next(send, receive, elements, type, op, comm); });
 }
 
 inline int barrier(MPI_Comm comm) {
@@ -249,16 +286,16 @@ int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype
 }
 
 int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept {
-    return reduce_any<Collective::allreduce>(
-        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
-        [&](int elements) { return mpi.Allreduce(send, receive, elements, type, op, comm); });
+    if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
+        return MPI_SUCCESS;
+    return allreduce(send, receive, count, type, op, comm, mpi.Allreduce);
 }
 
 int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
                      MPI_Comm comm) noexcept {
-    return reduce_any<Collective::allreduce>(
-        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
-        [&](MPI_Count elements) { return mpi.Allreduce_c(send, receive, elements, type, op, comm); });
+    if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
+        return MPI_SUCCESS;
+    return allreduce(send, receive, count, type, op, comm, mpi.Allreduce_c);
 }
 
 int wrap_Barrier(MPI_Comm comm) noexcept { return barrier(comm); }

@@ -127,6 +127,7 @@ struct OwnAlgorithms {
         std::uint64_t count = 0;
         const Decision* decision = nullptr;
         KnownReduction known{};
+        std::size_t line_bytes = 0;  // not 0: an Allreduce of so many bytes, by kernel and in a line of each rank
 
         bool is_for(std::uint64_t elements, MPI_Datatype type, MPI_Op op) const {
             return decision != nullptr && count == elements && known.type == type && known.op == op;

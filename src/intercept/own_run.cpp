@@ -105,14 +105,11 @@ bool has_no_gaps(OwnAlgorithms& own, MPI_Datatype type) {
 // The library's own kernel on elements that lie side by side.
 class CombineByKernel : public Combine {
 public:
-    CombineByKernel(std::size_t bytes, Kernel kernel) : Combine(bytes), kernel_(kernel) {}
+    using Combine::Combine;
     void operator()(const std::byte* left, const std::byte* right, std::byte* result,
                     std::size_t elements) const override {
-        kernel_(left, right, result, elements);
+        kernel(left, right, result, elements);
     }
-
-private:
-    Kernel kernel_;
 };
 
 // The operation of the vendor on elements that lie side by side.

@@ -5,16 +5,20 @@
 #include <cstddef>
 #include <span>
 
+#include "algorithms/kernels/kernel_table.hpp"
+
 namespace hcoll {
 
 // result = left op right, for elements of `element_bytes` bytes, side by side; result may be left or right.
 class Combine {
 public:
-    explicit Combine(std::size_t bytes) : element_bytes(bytes) {}
+    // `plain` does the same where it is not a null pointer: the shortest messages are combined without a virtual call.
+    explicit Combine(std::size_t bytes, Kernel plain = nullptr) : element_bytes(bytes), kernel(plain) {}
     virtual ~Combine() = default;
     virtual void operator()(const std::byte* left, const std::byte* right, std::byte* result,
                             std::size_t elements) const = 0;
     const std::size_t element_bytes;
+    const Kernel kernel;
 };
 
 // Two operands or more of `bytes` bytes, in their order; `result` may be one of them. It goes by pieces of

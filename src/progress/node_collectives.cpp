@@ -92,6 +92,7 @@ std::size_t NodeCollectives::segment_bytes(int ranks, std::size_t buffer_bytes) 
 NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank,
                                  Waiting waiting)
     : base_(base + page),
+      lines_(base_ + offsetof(Area, slots)),
       buffer_bytes_(buffer_bytes),
       area_bytes_(Area::bytes(buffer_bytes)),
       rank_(rank),
@@ -262,38 +263,37 @@ void NodeCollectives::reduce_short(int root, const std::byte* input, std::byte* 
     finish(message.operation);
 }
 
-// The same for what is shortest and asked for most, where every instruction counts: messages in the lines of their flags.
-void NodeCollectives::allreduce_line(const std::byte* input, std::byte* output, std::size_t bytes,
-                                     const Combine& combine) {
+void NodeCollectives::allreduce_line(const std::byte* input, std::byte* output, std::size_t bytes, std::size_t elements,
+                                     Kernel kernel) {
     constexpr SlotRing ring = rings[0];
     const std::uint64_t operation = operation_++;
     if (operation >= known_done_ + ring.slots) [[unlikely]]
         wait_for_all<Area::done_of>(operation - ring.slots / 2, known_done_);
-    const std::size_t slot = offsetof(Area, slots) + operation % ring.slots * ring.slot_bytes();
-    const auto line_of = [&](int rank) { return area_base(rank) + slot; };
+    std::byte* line_of_0 = lines_ + operation % ring.slots * ring.slot_bytes();
+    std::byte* own = line_of_0 + static_cast<std::size_t>(rank_) * area_bytes_;
     const auto flag_of = [](std::byte* place) -> Flag& { return *reinterpret_cast<Flag*>(place); };
-    std::byte* own = line_of(rank_);
     if (bytes == sizeof(std::uint64_t))
         std::memcpy(own + ring.data_offset(), input, sizeof(std::uint64_t));
     else
         std::memcpy(own + ring.data_offset(), input, bytes);
     raise(flag_of(own), operation + 1);
-    const std::size_t elements = bytes / combine.element_bytes;
-    const std::byte* left = nullptr;
-    for (int each = 0; each < ranks_; ++each) {
-        std::byte* theirs = line_of(each);
-        if (each != rank_) waiting_.until(flag_of(theirs), operation + 1);
-        const std::byte* operand = theirs + ring.data_offset();
-        std::byte* target = each + 1 == ranks_ ? output : accumulator_.get();
-        if (left != nullptr) combine(left, operand, target, elements);
-        left = each == 0 ? operand : target;
+    const std::byte* left = line_of_0 + ring.data_offset();
+    if (rank_ != 0) waiting_.until(flag_of(line_of_0), operation + 1);
+    std::byte* line_of_last = line_of_0 + static_cast<std::size_t>(ranks_ - 1) * area_bytes_;
+    for (std::byte* theirs = line_of_0 + area_bytes_; theirs != line_of_last; theirs += area_bytes_) {
+        if (theirs != own) waiting_.until(flag_of(theirs), operation + 1);
+        kernel(left, theirs + ring.data_offset(), accumulator_.get(), elements);
+        left = accumulator_.get();
     }
+    if (line_of_last != own) waiting_.until(flag_of(line_of_last), operation + 1);
+    kernel(left, line_of_last + ring.data_offset(), output, elements);
     finish(operation);
 }
 
 void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes,
                                       const Combine& combine) {
-    if (leaders_.size() == 1 && bytes <= line_bytes) return allreduce_line(input, output, bytes, combine);
+    if (combine.kernel != nullptr && is_line(bytes))
+        return allreduce_line(input, output, bytes, bytes / combine.element_bytes, combine.kernel);
     const ShortMessage message = next_short(bytes);
     if (leaders_.size() == 1) {
         std::byte* own = claim(message);

@@ -77,6 +77,11 @@ public:
     // Output may be input.
     void allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
                    std::size_t single_copy_from = never);
+    // The same for what is shortest and asked for most, where every instruction counts: `bytes` of at most line_bytes, on
+    // flat_ranks ranks or fewer.
+    void allreduce_line(const std::byte* input, std::byte* output, std::size_t bytes, std::size_t elements,
+                        Kernel kernel);
+    bool is_line(std::size_t bytes) const { return bytes <= line_bytes && leaders_.size() == 1; }
     // Returns when all ranks have called it. What a rank wrote before, all see afterwards.
     void barrier();
 
@@ -131,7 +136,6 @@ private:
 
     void bcast_short(int root, std::byte* data, std::size_t bytes);
     void reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
-    void allreduce_line(const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
 
     void wait_for_room(std::uint64_t number);
@@ -149,6 +153,7 @@ private:
                           const Combine& combine);
 
     std::byte* base_;
+    std::byte* lines_;  // rank 0's first ring
     std::size_t buffer_bytes_;
     std::size_t area_bytes_;
     int rank_;

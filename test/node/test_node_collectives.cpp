@@ -25,19 +25,24 @@ struct RankRun {
 };
 constexpr RankRun poisoned{0xffff, 0, 0xffffffff};
 
+void combine_runs(const std::byte* left, const std::byte* right, std::byte* result, std::size_t elements) {
+    for (std::size_t i = 0; i < elements; ++i) {
+        RankRun a{};
+        RankRun b{};
+        std::memcpy(&a, left + i * sizeof(RankRun), sizeof(RankRun));
+        std::memcpy(&b, right + i * sizeof(RankRun), sizeof(RankRun));
+        const bool fits = a.tag == b.tag && a.last + 1 == b.first;
+        const RankRun both = fits ? RankRun{a.first, b.last, a.tag} : poisoned;
+        std::memcpy(result + i * sizeof(RankRun), &both, sizeof(RankRun));
+    }
+}
+
+// As the library's kernels are told of, and as the MPI library's operations are.
 struct CombineRuns : Combine {
-    CombineRuns() : Combine(sizeof(RankRun)) {}
+    explicit CombineRuns(bool by_kernel) : Combine(sizeof(RankRun), by_kernel ? combine_runs : nullptr) {}
     void operator()(const std::byte* left, const std::byte* right, std::byte* result,
                     std::size_t elements) const override {
-        for (std::size_t i = 0; i < elements; ++i) {
-            RankRun a{};
-            RankRun b{};
-            std::memcpy(&a, left + i * sizeof(RankRun), sizeof(RankRun));
-            std::memcpy(&b, right + i * sizeof(RankRun), sizeof(RankRun));
-            const bool fits = a.tag == b.tag && a.last + 1 == b.first;
-            const RankRun both = fits ? RankRun{a.first, b.last, a.tag} : poisoned;
-            std::memcpy(result + i * sizeof(RankRun), &both, sizeof(RankRun));
-        }
+        combine_runs(left, right, result, elements);
     }
 };
 
@@ -101,12 +106,13 @@ public:
             std::copy(own.begin(), own.end(), output.begin());
         const std::byte* input = reinterpret_cast<const std::byte*>(call.in_place ? output.data() : own.data());
         auto* result = reinterpret_cast<std::byte*>(output.data());
+        const CombineRuns combine(call.tag % 2 == 0);
         if (call.kind == Call::bcast)
             node_->bcast(call.root, result, call.elements * sizeof(RankRun));
         else if (call.kind == Call::reduce)
-            node_->reduce(call.root, input, result, call.elements, combine_);
+            node_->reduce(call.root, input, result, call.elements, combine);
         else
-            node_->allreduce(input, result, call.elements, combine_);
+            node_->allreduce(input, result, call.elements, combine);
         return compare(call, output);
     }
 
@@ -142,7 +148,6 @@ private:
     int rank_;
     int ranks_;
     std::unique_ptr<NodeCollectives> node_;
-    CombineRuns combine_;
     AtomicNotes& notes_;
     std::size_t barriers_ = 0;
 };
@@ -297,7 +302,7 @@ TEST(NodeCollectives, OfARankThatWaitsLongSleepAndAreWoken) {
     const Placement placement = Placement::one_node(2);
     std::atomic<int> polls{0};
     const auto count = [](void* counter) { ++*static_cast<std::atomic<int>*>(counter); };
-    CombineRuns combine;
+    const CombineRuns combine(true);
     std::thread early([&] {
         NodeCollectives node(segment.data(), buffer_bytes, placement, 0, Waiting(false, count, &polls));
         for (int i = 0; i < 3; ++i) {
