@@ -65,10 +65,10 @@ std::vector<double> Measurement::ratios() const {
     return ratios;
 }
 
-std::vector<double> Measurement::flag_ratios() const {
+std::vector<double> Measurement::least_ratios() const {
     if (!correct) return {};
     std::vector<double> ratios;
-    for (std::size_t i = 0; i < std::min(own.size(), flags.size()); ++i) ratios.push_back(own[i] / flags[i]);
+    for (std::size_t i = 0; i < std::min(own.size(), least.size()); ++i) ratios.push_back(own[i] / least[i]);
     return ratios;
 }
 
@@ -85,7 +85,7 @@ Meter::Meter(const Options& options, std::vector<Side> sides, const World& world
       buffers_(buffers),
       progress_(progress),
       one_host_(is_one_host()),
-      flags_(world) {}
+      node_bound_(world, options.sizes.back()) {}
 
 Measurement Meter::measure(const Subject& subject, const std::string& position) {
     Current current{.operation = Operation(subject, world_, buffers_), .result = {}};
@@ -100,15 +100,16 @@ Measurement Meter::measure(const Subject& subject, const std::string& position) 
     const int iterations = choose_iterations(current);
     current.result.iterations = iterations;
 
-    constexpr std::size_t most_bytes_beside_flags = 64;
-    const bool has_flags = options_.bound && flags_.exists() && subject.bytes <= most_bytes_beside_flags;
+    const Least least = least_of(subject);
+    current.result.least_name = least == Least::copy ? "copy" : "exchange of flags";
     std::vector<Side> order = sides_;
     for (int pair = 1; pair <= options_.repetitions; ++pair) {
         progress_.show(fmt::format("{}: {} of {} ({})", title, pair, options_.repetitions, position));
         for (const Side side : order) {
             auto& samples = side == Side::own ? current.result.own : current.result.vendor;
             samples.push_back(run_block(current, side, iterations));
-            if (side == Side::own && has_flags) current.result.flags.push_back(run_flags(iterations));
+            if (side == Side::own && least != Least::none)
+                current.result.least.push_back(run_least(least, subject, iterations));
         }
         // What drifts (frequency, temperature, a neighbor) then favors each side in turn.
         std::reverse(order.begin(), order.end());
@@ -116,9 +117,20 @@ Measurement Meter::measure(const Subject& subject, const std::string& position) 
     return std::move(current.result);
 }
 
-double Meter::run_flags(int iterations) {
+Meter::Least Meter::least_of(const Subject& subject) const {
+    constexpr std::size_t most_bytes_of_exchange = 64;
+    constexpr std::size_t fewest_bytes_of_copy = 16 << 10;
+    if (!options_.bound || !node_bound_.exists()) return Least::none;
+    if (subject.bytes <= most_bytes_of_exchange) return Least::exchange;
+    const bool is_copy = subject.collective == Collective::bcast && subject.bytes >= fewest_bytes_of_copy;
+    return is_copy ? Least::copy : Least::none;
+}
+
+double Meter::run_least(Least least, const Subject& subject, int iterations) {
     barrier();
-    const double mine = flags_.seconds(iterations);
+    const double mine = least == Least::exchange
+                            ? node_bound_.exchange_seconds(iterations)
+                            : node_bound_.copy_seconds(subject.bytes, options_.root, iterations, buffers_);
     double longest = 0;
     check(PMPI_Allreduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
     return longest;

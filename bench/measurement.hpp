@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bound.hpp"
-#include "flag_exchange.hpp"
 #include "mpi.hpp"
+#include "node_bound.hpp"
 #include "operation.hpp"
 #include "options.hpp"
 #include "progress.hpp"
@@ -22,16 +22,18 @@ struct Measurement {
     int iterations = 0;          // calls in a block
     std::vector<double> own;     // seconds per call, one sample per block; empty if not measured
     std::vector<double> vendor;  // the same; own[i] and vendor[i] are the blocks of one pair
-    std::vector<double>
-        flags;  // seconds of an exchange of flags beside own[i]; empty but for short messages on one node
+    // What the node's caches need at the least, beside own[i] (node_bound.hpp): seconds of an exchange of flags for short
+    // messages, of a copy for a long broadcast. Empty for all others.
+    std::vector<double> least;
+    const char* least_name = "";
     bool correct = true;
     std::optional<Bound> bound;
 
     // vendor / own of each pair: above 1, libhcoll is faster. Empty unless both were measured and right:
     // a wrong result has no speed.
     std::vector<double> ratios() const;
-    // own / exchange of flags, of each pair.
-    std::vector<double> flag_ratios() const;
+    // own / least, of each pair.
+    std::vector<double> least_ratios() const;
 };
 
 class Meter {
@@ -47,7 +49,9 @@ private:
 
     // All return what the ranks have agreed on.
     double run_block(Current& current, Side side, int iterations);
-    double run_flags(int iterations);
+    enum class Least : std::uint8_t { none, exchange, copy };
+    Least least_of(const Subject& subject) const;
+    double run_least(Least least, const Subject& subject, int iterations);
     void check_single_calls(Current& current, Side side);
     void check_barriers(Current& current, Side side);
     double estimate_call(Current& current, Side side);
@@ -61,7 +65,7 @@ private:
     const Buffers& buffers_;
     const Progress& progress_;
     bool one_host_;
-    FlagExchange flags_;
+    NodeBound node_bound_;
     std::uint32_t seed_ = 0;  // counts the fillings of the buffers, alike on all ranks
 };
 

@@ -28,8 +28,8 @@ constexpr const char* method =
     "each call alone after a barrier instead. 'p2p' is the shortest one-way time found for the same bytes between the\n"
     "first and the last rank; only a stream of calls that overlap, or a message sent in pieces by several ranks, can\n"
     "be faster. For a barrier it is that of an empty message. 'own/exchange of flags' compares short messages on one\n"
-    "node with every rank raising a flag in shared memory and waiting for those of all others, in blocks between "
-    "them.\n"
+    "node with every rank raising a flag in shared memory and waiting for those of all others, and 'own/copy' a long\n"
+    "bcast with a copy by each rank, out of shared memory, of what the root has just written; in blocks between them.\n"
     "Exit status: 0 all well, 1 a wrong result or output that could not be written, 2 bad options.";
 
 template <class Enum, std::size_t N>

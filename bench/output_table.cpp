@@ -80,12 +80,12 @@ void print_table_end(const Report& report) {
     if (report.latency_seconds > 0)
         fmt::print("# one-way latency of 8 bytes: {} us\n", microseconds(report.latency_seconds));
     for (const Measurement& measurement : report.measurements) {
-        const std::vector<double> ratios = measurement.flag_ratios();
+        const std::vector<double> ratios = measurement.least_ratios();
         if (ratios.empty()) continue;
         const Subject& subject = measurement.subject;
-        fmt::print("# {}{}: own/exchange of flags {:.2f}, which took {} us\n", name(subject.collective),
-                   subject.moves_data() ? fmt::format(" of {} bytes", subject.bytes) : "", statistics(ratios).median,
-                   microseconds(statistics(measurement.flags).median));
+        fmt::print("# {}{}: own/{} {:.2f}, which took {} us\n", name(subject.collective),
+                   subject.moves_data() ? fmt::format(" of {} bytes", subject.bytes) : "", measurement.least_name,
+                   statistics(ratios).median, microseconds(statistics(measurement.least).median));
     }
     for (const Summary& summary : summarize(report.measurements)) {
         if (summary.collective == Collective::barrier) continue;  // it has one line only

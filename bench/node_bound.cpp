@@ -1,0 +1,98 @@
+#include "node_bound.hpp"
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstring>
+#include <new>
+
+#include "clock.hpp"
+
+namespace hcoll::bench {
+
+namespace {
+
+constexpr std::size_t line = 64;
+
+// By loads and stores: memcpy of the C library may use string instructions, which wait for each line of another core.
+void copy_lines(std::byte* target, const std::byte* source, std::size_t bytes) {
+    using Vector = unsigned char __attribute__((vector_size(16), aligned(1), may_alias));
+    for (std::size_t offset = 0; offset + line <= bytes; offset += line) {
+        const auto* from = reinterpret_cast<const Vector*>(source + offset);
+        auto* to = reinterpret_cast<Vector*>(target + offset);
+        const Vector a = from[0];
+        const Vector b = from[1];
+        const Vector c = from[2];
+        const Vector d = from[3];
+        to[0] = a;
+        to[1] = b;
+        to[2] = c;
+        to[3] = d;
+        asm volatile("" ::: "memory");  // or the compiler would call memcpy
+    }
+}
+
+}  // namespace
+
+struct alignas(line) NodeBound::Flag {
+    std::atomic<std::uint64_t> value;
+};
+
+NodeBound::NodeBound(const World& world, std::size_t most_bytes) : world_(world) {
+    MPI_Comm node = MPI_COMM_NULL;
+    check(PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world.rank, MPI_INFO_NULL, &node));
+    int ranks = 0;
+    check(PMPI_Comm_size(node, &ranks));
+    if (ranks == world.ranks && ranks > 1) {
+        // A line more, so that the first can be aligned.
+        const std::size_t flag_bytes = static_cast<std::size_t>(ranks) * sizeof(Flag);
+        const auto bytes = world.rank == 0 ? static_cast<MPI_Aint>(line + flag_bytes + most_bytes) : MPI_Aint{0};
+        void* memory = nullptr;
+        int unit = 0;
+        MPI_Aint all_bytes = 0;
+        check(PMPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, node, &memory, &window_));
+        check(PMPI_Win_shared_query(window_, 0, &all_bytes, &unit, &memory));
+        const auto address = (reinterpret_cast<std::uintptr_t>(memory) + line - 1) / line * line;
+        flags_ = reinterpret_cast<Flag*>(address);  // NOLINT(performance-no-int-to-ptr)
+        message_ = reinterpret_cast<std::byte*>(flags_) + flag_bytes;
+        new (&flags_[world.rank]) Flag{0};
+        check(PMPI_Barrier(node));
+    }
+    check(PMPI_Comm_free(&node));
+}
+
+NodeBound::~NodeBound() {
+    if (window_ != MPI_WIN_NULL) check(PMPI_Win_free(&window_));
+}
+
+void NodeBound::exchange() {
+    constexpr int patience = 2000;
+    const std::uint64_t value = ++exchanges_;
+    flags_[world_.rank].value.store(value, std::memory_order_release);
+    for (int each = 0; each < world_.ranks; ++each)
+        for (int spin = 0; flags_[each].value.load(std::memory_order_acquire) < value; ++spin)
+            if (spin > patience) sched_yield();  // the rank may need this core
+}
+
+double NodeBound::exchange_seconds(int iterations) {
+    const double start = now();
+    for (int i = 0; i < iterations; ++i) exchange();
+    return (now() - start) / iterations;
+}
+
+double NodeBound::copy_seconds(std::size_t bytes, int root, int iterations, const Buffers& buffers) {
+    double seconds = 0;
+    for (int i = 0; i < iterations; ++i) {
+        if (world_.rank == root) std::memset(message_, i, bytes);
+        exchange();
+        if (world_.rank != root) {
+            const double start = now();
+            copy_lines(static_cast<std::byte*>(buffers.output()), message_, bytes);
+            seconds += now() - start;
+        }
+        exchange();
+    }
+    return seconds / iterations;
+}
+
+}  // namespace hcoll::bench
