@@ -315,7 +315,7 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
     own_ = std::make_unique<OwnAlgorithms>(duplicate, rank_, tag_upper_bound(duplicate), agreed.settings,
                                            std::move(placement), leaders);
     const SegmentUse use{.collectives = is_wanted([](const Decision& decision) { return decision.shared; }),
-                         .messages = own_->placement->most_ranks_of_a_node() > 1 &&
+                         .messages = agreed.settings.shared_memory && own_->placement->most_ranks_of_a_node() > 1 &&
                                      is_wanted([](const Decision& decision) { return decision.algorithm != nullptr; })};
     if ((use.collectives || use.messages) && !make_segment(agreed.settings, use) && use.collectives)
         decisions = make_decisions(agreed.settings, *own_->placement, false);
@@ -375,7 +375,14 @@ bool Communicator::make_segment(const Settings& settings, const SegmentUse& use)
     int worst_problem = EIO;
     if (mpi.Allreduce(&problem, &worst_problem, 1, MPI_INT, MPI_MAX, own.duplicate) != MPI_SUCCESS) worst_problem = EIO;
     own.segment.close_descriptor();
-    if (worst_problem == 0) return true;
+    if (worst_problem == 0) {
+        if (rank_ == 0 && log_enabled(LogLevel::debug))
+            log_line(LogLevel::debug, fmt::format("the ranks of a node share {} KB for {}", told.segment.bytes >> 10U,
+                                                  !use.messages      ? "collectives"
+                                                  : !use.collectives ? "messages"
+                                                                     : "collectives and messages"));
+        return true;
+    }
     static std::atomic<bool> has_warned{false};
     if (rank_ == 0 && !has_warned.exchange(true))
         log_line(LogLevel::warn,

@@ -42,12 +42,15 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
         return;
     }
     spins_ = std::max(spins_ / 2, fewest_spins_);
-    constexpr int yields = 2000;
-    for (int i = 0; i < yields; ++i) {
+    for (int i = 0; i < yields_; ++i) {
         sched_yield();
-        if (flag.value.load(std::memory_order_acquire) >= value) return;
+        if (flag.value.load(std::memory_order_acquire) >= value) {
+            yields_ = std::min(yields_ + yields_ / 4, most_yields_);
+            return;
+        }
         progress_(context_);
     }
+    yields_ = std::max(yields_ / 2, fewest_yields_);
     constexpr long shortest_nanoseconds = 20'000;
     constexpr long longest_nanoseconds = 100'000;
     for (long nanoseconds = shortest_nanoseconds;; nanoseconds = std::min(2 * nanoseconds, longest_nanoseconds)) {

@@ -102,6 +102,15 @@ class SharedMemory(unittest.TestCase):
             self.assertTrue(warnings, result.stderr)
             self.assertRegex(warnings[0], "not permitted|denied")
 
+    def test_it_can_be_switched_off_for_all_that_uses_it(self):
+        mixed = {**SHARED, "LIBHCOLL_BCAST": "binomial"}
+        for switch, settings, expected in (("1", SHARED, {"collectives"}), ("1", OWN, {"messages"}),
+                                           ("1", mixed, {"collectives and messages"}), ("0", mixed, set())):
+            result = job(2, SWEEP, LIBHCOLL_LOG="debug", LIBHCOLL_SHARED_MEMORY=switch, **settings)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            found = set(re.findall(r"the ranks of a node share \d+ KB for (.*)$", result.stderr, re.MULTILINE))
+            self.assertEqual(found, expected, (switch, settings))
+
     def test_where_one_rank_may_not_copy_from_others_none_does(self):
         shim = os.path.join(BUILD, "test", "lib", "libno_single_copy.so")
         refused = "HCOLL_TEST_SINGLE_COPY=refused"

@@ -63,6 +63,7 @@ void sweep_briefly(Sweep& sweep, const UserOperations& user) {
     const std::pair<const TestType*, Operation> cases[] = {
         {&integer, predefined_operation(Op::sum)}, {&real, predefined_operation(Op::max)}, {&word, user.affine()}};
     for (const auto& [type, operation] : cases) {
+        sweep.barrier();
         const std::vector<std::int64_t> counts = sweep.all_counts(*type);
         for (const std::int64_t count : {std::int64_t{1}, counts[counts.size() / 2], counts.back()}) {
             for (const int root : sweep.roots()) {
