@@ -20,12 +20,6 @@ namespace {
 // All ranks come here at the same place between their collective calls, as libhcoll asks for.
 void switch_to(Side side) { MPI_Pcontrol(side == Side::own ? HCOLL_PCONTROL_OWN : HCOLL_PCONTROL_VENDOR); }
 
-// The vendor's, before either side: how ranks leave a barrier must not differ between what is compared.
-void barrier() {
-    switch_to(Side::vendor);
-    check(PMPI_Barrier(MPI_COMM_WORLD));
-}
-
 bool is_one_host() {
     MPI_Comm host = MPI_COMM_NULL;
     int on_host = 0;
@@ -42,18 +36,6 @@ double time_back_to_back(const Operation& operation, int iterations) {
     const double start = now();
     for (int i = 0; i < iterations; ++i) operation.call();
     return (now() - start) / iterations;
-}
-
-double time_alone(const Operation& operation, Side side, int iterations) {
-    double seconds = 0;
-    for (int i = 0; i < iterations; ++i) {
-        barrier();
-        switch_to(side);
-        const double start = now();
-        operation.call();
-        seconds += now() - start;
-    }
-    return seconds / iterations;
 }
 
 }  // namespace
@@ -124,6 +106,26 @@ Meter::Least Meter::least_of(const Subject& subject) const {
     if (subject.bytes <= most_bytes_of_exchange) return Least::exchange;
     const bool is_copy = subject.collective == Collective::bcast && subject.bytes >= fewest_bytes_of_copy;
     return is_copy ? Least::copy : Least::none;
+}
+
+// The vendor's, before either side: how ranks leave a barrier must not differ between what is compared. It puts nothing into
+// memory that they share, so that they meet there as well.
+void Meter::barrier() {
+    switch_to(Side::vendor);
+    check(PMPI_Barrier(MPI_COMM_WORLD));
+    if (node_bound_.exists()) node_bound_.meet();
+}
+
+double Meter::time_alone(const Operation& operation, Side side, int iterations) {
+    double seconds = 0;
+    for (int i = 0; i < iterations; ++i) {
+        barrier();
+        switch_to(side);
+        const double start = now();
+        operation.call();
+        seconds += now() - start;
+    }
+    return seconds / iterations;
 }
 
 double Meter::run_least(Least least, const Subject& subject, int iterations) {

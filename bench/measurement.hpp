@@ -47,8 +47,10 @@ public:
 private:
     struct Current;
 
+    void barrier();
     // All return what the ranks have agreed on.
     double run_block(Current& current, Side side, int iterations);
+    double time_alone(const Operation& operation, Side side, int iterations);
     enum class Least : std::uint8_t { none, exchange, copy };
     Least least_of(const Subject& subject) const;
     double run_least(Least least, const Subject& subject, int iterations);

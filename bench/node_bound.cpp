@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <ctime>
 #include <new>
 
 #include "clock.hpp"
@@ -65,18 +66,27 @@ NodeBound::~NodeBound() {
     if (window_ != MPI_WIN_NULL) check(PMPI_Win_free(&window_));
 }
 
-void NodeBound::exchange() {
+// What a rank does that has waited for long, since another one may need its core.
+template <typename GiveWay>
+void NodeBound::exchange(GiveWay&& give_way) {
     constexpr int patience = 2000;
     const std::uint64_t value = ++exchanges_;
     flags_[world_.rank].value.store(value, std::memory_order_release);
     for (int each = 0; each < world_.ranks; ++each)
         for (int spin = 0; flags_[each].value.load(std::memory_order_acquire) < value; ++spin)
-            if (spin > patience) sched_yield();  // the rank may need this core
+            if (spin > patience) give_way();
+}
+
+void NodeBound::meet() {
+    exchange([] {
+        const timespec moment{.tv_sec = 0, .tv_nsec = 10'000};
+        nanosleep(&moment, nullptr);
+    });
 }
 
 double NodeBound::exchange_seconds(int iterations) {
     const double start = now();
-    for (int i = 0; i < iterations; ++i) exchange();
+    for (int i = 0; i < iterations; ++i) exchange(sched_yield);
     return (now() - start) / iterations;
 }
 
@@ -84,13 +94,13 @@ double NodeBound::copy_seconds(std::size_t bytes, int root, int iterations, cons
     double seconds = 0;
     for (int i = 0; i < iterations; ++i) {
         if (world_.rank == root) std::memset(message_, i, bytes);
-        exchange();
+        exchange(sched_yield);
         if (world_.rank != root) {
             const double start = now();
             copy_lines(static_cast<std::byte*>(buffers.output()), message_, bytes);
             seconds += now() - start;
         }
-        exchange();
+        exchange(sched_yield);
     }
     return seconds / iterations;
 }

@@ -23,6 +23,9 @@ public:
     NodeBound& operator=(const NodeBound&) = delete;
 
     bool exists() const { return flags_ != nullptr; }
+    // Returns when all ranks have called it. Those that wait long sleep: where ranks share cores, they leave at nearly the same
+    // time, which they do not after a barrier of an MPI library that spins.
+    void meet();
     // Seconds for one of `iterations` in a row, on this rank; the ranks have just met.
     double exchange_seconds(int iterations);
     // The same for the copy alone, without what the root does before; 0 on the root. Overwrites the output buffer.
@@ -30,7 +33,8 @@ public:
 
 private:
     struct Flag;
-    void exchange();
+    template <typename GiveWay>
+    void exchange(GiveWay&& give_way);
 
     World world_;
     MPI_Win window_ = MPI_WIN_NULL;

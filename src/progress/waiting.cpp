@@ -30,6 +30,15 @@ void pause() {
 #endif
 }
 
+std::int64_t now() {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// A yield that took fewer nanoseconds gave nobody a turn.
+constexpr std::int64_t shortest_turn = 1000;
+
 }  // namespace
 
 void wake(Flag& flag) { syscall(SYS_futex, low_half(flag), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
@@ -42,15 +51,16 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
         return;
     }
     spins_ = std::max(spins_ / 2, fewest_spins_);
-    for (int i = 0; i < yields_; ++i) {
+    constexpr int most_yields = 2000;
+    constexpr int yields_between_drives = 16;
+    for (int i = 1, vain = 0; i <= most_yields && vain <= most_vain_yields_; ++i) {
+        const std::int64_t before = now();
         sched_yield();
-        if (flag.value.load(std::memory_order_acquire) >= value) {
-            yields_ = std::min(yields_ + yields_ / 4, most_yields_);
-            return;
-        }
-        progress_(context_);
+        if (flag.value.load(std::memory_order_acquire) >= value) return;
+        vain = now() - before < shortest_turn ? vain + 1 : 0;
+        // Looking at the MPI library costs more than a yield.
+        if (i % yields_between_drives == 0) progress_(context_);
     }
-    yields_ = std::max(yields_ / 2, fewest_yields_);
     constexpr long shortest_nanoseconds = 20'000;
     constexpr long longest_nanoseconds = 100'000;
     for (long nanoseconds = shortest_nanoseconds;; nanoseconds = std::min(2 * nanoseconds, longest_nanoseconds)) {

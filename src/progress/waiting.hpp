@@ -7,9 +7,9 @@
 // long messages of the MPI library move by a piece a call.
 //
 // How long it spins is learned: where spinning was in vain, it spins for half as long the next time. So ranks that are not
-// bound, and happen to be on one core, soon give way to one another. How often it yields is learned as well where ranks
-// share cores: with the kernel's automatic task groups (SCHED_AUTOGROUP) a yield hands the core on only to tasks of one's own
-// session, and some launchers (Hydra) give each rank a session. Then only sleeping lets the others run.
+// bound, and happen to be on one core, soon give way to one another. Where ranks share cores and a yield returns at once, again
+// and again, it gives nobody a turn (with SCHED_AUTOGROUP each rank is in a task group of its own where the launcher, as Hydra
+// does, gives it a session): then only sleeping lets the others run.
 #pragma once
 
 #include <atomic>
@@ -43,9 +43,7 @@ public:
         : fewest_spins_(oversubscribed ? 0 : 50),
           most_spins_(oversubscribed ? 0 : 2000),
           spins_(most_spins_),
-          fewest_yields_(oversubscribed ? 4 : 2000),
-          most_yields_(oversubscribed ? 200 : 2000),
-          yields_(most_yields_),
+          most_vain_yields_(oversubscribed ? 20 : 2000),
           progress_(progress),
           context_(context) {}
 
@@ -65,9 +63,7 @@ private:
     int fewest_spins_;
     int most_spins_;
     int spins_;
-    int fewest_yields_;
-    int most_yields_;
-    int yields_;
+    int most_vain_yields_;
     void (*progress_)(void*);
     void* context_;
 };
