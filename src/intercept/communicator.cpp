@@ -319,8 +319,14 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
                                      is_wanted([](const Decision& decision) { return decision.algorithm != nullptr; })};
     if ((use.collectives || use.messages) && !make_segment(agreed.settings, use) && use.collectives)
         decisions = make_decisions(agreed.settings, *own_->placement, false);
-    if (own_->node != nullptr && is_wanted([](const Decision& decision) { return decision.single_copy != 0; }))
-        find_single_copy(agreed.settings.single_copy);
+    const bool wants_single_copy =
+        own_->node != nullptr && is_wanted([](const Decision& decision) { return decision.single_copy != 0; });
+    // What the rules say is for cores that are far apart; whom a setting asks for it gets it.
+    if (wants_single_copy && find_single_copy(agreed.settings.single_copy) &&
+        agreed.settings.single_copy == SingleCopyWay::automatic && !is_single_copy_faster())
+        for (std::size_t i = 0; i < intercepted_count; ++i)
+            if (agreed.settings.choices[i].kind == AlgorithmChoice::Kind::automatic)
+                for (SizeRange& range : decisions[i]) range.decision.do_without_single_copy();
     for (DecisionTable& table : decisions)
         for (SizeRange& range : table) range.decision.note_order(*own_->placement);
     own_->decisions = std::move(decisions);
@@ -407,8 +413,8 @@ int Communicator::tell_node(void* told, int numbers) const {
 }
 
 // How the ranks, which share a segment, may copy from one another's memory: the same on all of them. What the system refuses
-// costs speed only, so it is worth no warning.
-void Communicator::find_single_copy(SingleCopyWay way) {
+// costs speed only, so it is worth no warning. False where they may not.
+bool Communicator::find_single_copy(SingleCopyWay way) {
     struct Candidate {
         SingleCopyWay way;
         std::unique_ptr<PeerMemory> (*make)(int);
@@ -429,8 +435,27 @@ void Communicator::find_single_copy(SingleCopyWay way) {
             log_line(LogLevel::info, fmt::format("{} ranks of one node {} copy from one another's memory ({})", size_,
                                                  is_proven ? "may" : "may not",
                                                  single_copy_names[static_cast<std::size_t>(candidate)]));
-        if (is_proven) return;
+        if (is_proven) return true;
     }
+    return false;
+}
+
+// Some broadcasts, of a fraction of a millisecond in all.
+bool Communicator::is_single_copy_faster() {
+    constexpr std::size_t bytes = 256 << 10;
+    std::byte* message = nullptr;
+    try {
+        message = own_->scratch.get(bytes);
+    } catch (const std::bad_alloc&) {
+        // It takes part without.
+    }
+    if (message != nullptr) std::memset(message, 1, bytes);
+    const bool is_faster = own_->node->is_single_copy_faster(message, bytes);
+    own_->scratch.trim();
+    if (rank_ == 0)
+        log_line(LogLevel::debug, fmt::format("between {} ranks of one node a single copy is {} than two", size_,
+                                              is_faster ? "faster" : "slower"));
+    return is_faster;
 }
 
 // This rank's part of it. Returns 0 or an errno.

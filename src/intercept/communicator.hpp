@@ -219,7 +219,8 @@ private:
     int tell_node(void* told, int numbers) const;
     int join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings,
                      const SegmentUse& use);
-    void find_single_copy(SingleCopyWay way);
+    bool find_single_copy(SingleCopyWay way);
+    bool is_single_copy_faster();
     std::shared_ptr<const Placement> find_placement(const AgreedSettings& agreed, bool is_within_world);
     void free_duplicate();
     void retire();

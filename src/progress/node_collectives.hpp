@@ -65,6 +65,11 @@ public:
     // Lets long messages be copied once (SingleCopy::prove, to be tried on all ranks alike): the same answer on all ranks.
     bool use_single_copy(std::unique_ptr<PeerMemory> memory);
 
+    // Once it is allowed: is it faster here than blocks? Depends on how far apart the ranks' cores are: out of a cache that two
+    // cores share, or nearly, a copy in and a copy out cost less than the system call. A broadcast of `bytes` in `data` is
+    // timed both ways; data may be a null pointer on some ranks. The same answer on all ranks, rank 0's.
+    bool is_single_copy_faster(std::byte* data, std::size_t bytes);
+
     // Messages of `single_copy_from` bytes or more are copied once, if they may be and are no short ones; the same on all
     // ranks.
     static constexpr std::size_t never = ~std::size_t{0};

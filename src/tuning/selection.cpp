@@ -84,6 +84,12 @@ void Decision::do_without_leaders() {
     what = choice_text({AlgorithmChoice::Kind::own, algorithm, parameters});
 }
 
+void Decision::do_without_single_copy() {
+    if (!shared) return;
+    single_copy = 0;
+    what = choice_text({.kind = AlgorithmChoice::Kind::shared, .algorithm = nullptr, .parameters = {}});
+}
+
 DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective,
                                   const Placement& placement, bool has_shared_memory) {
     if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};

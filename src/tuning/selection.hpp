@@ -28,6 +28,7 @@ struct Decision {
     // The MPI library's collectives among the leaders of nodes, which need a communicator of them.
     bool wants_leaders() const { return algorithm != nullptr && needs_leaders(*algorithm, parameters); }
     void do_without_leaders();
+    void do_without_single_copy();
 };
 
 // Decisions by bytes of the message's type signature, in ascending order; the last one has no bound.

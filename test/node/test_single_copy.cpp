@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -254,6 +255,53 @@ TEST(SingleCopy, IsLeftAloneByAllWhereOneRankIsRefused) {
         });
         EXPECT_EQ(outcome.proven, how == 0 ? 3 : 0) << how;
     }
+}
+
+// Copies, but takes its time.
+class SlowMemory : public PeerMemory {
+public:
+    explicit SlowMemory(std::unique_ptr<PeerMemory> memory) : memory_(std::move(memory)) {}
+    [[nodiscard]] Key key() const override { return memory_->key(); }
+    int connect(int rank, const Key& key) override { return memory_->connect(rank, key); }
+    int read(int rank, std::uint64_t address, std::byte* to, std::size_t bytes) override {
+        wait();
+        return memory_->read(rank, address, to, bytes);
+    }
+    int write(int rank, std::uint64_t address, const std::byte* from, std::size_t bytes) override {
+        wait();
+        return memory_->write(rank, address, from, bytes);
+    }
+    const std::byte* look(int rank, std::uint64_t address, std::size_t bytes, std::byte* place) override {
+        wait();
+        return memory_->look(rank, address, bytes, place);
+    }
+
+private:
+    static void wait() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
+    std::unique_ptr<PeerMemory> memory_;
+};
+
+TEST(SingleCopy, ThatIsSlowerIsFoundToBeBySomeAndAll) {
+    constexpr int ranks = 3;
+    constexpr std::size_t bytes = 100'000;
+    SharedSegment segment;
+    ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(ranks, buffer_bytes)), 0);
+    const Placement placement = Placement::one_node(ranks);
+    std::atomic<int> slower{0};
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+        threads.emplace_back([&, rank] {
+            NodeCollectives node(segment.data(), buffer_bytes, placement, rank,
+                                 Waiting(
+                                     true, [](void*) {}, nullptr));
+            ASSERT_TRUE(node.use_single_copy(std::make_unique<SlowMemory>(make_cma_memory(ranks))));
+            std::vector<std::byte> memory(bytes);
+            // A rank may lack the memory.
+            for (std::byte* data : {memory.data(), rank == 1 ? nullptr : memory.data()})
+                if (!node.is_single_copy_faster(data, bytes)) ++slower;
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(slower, 2 * ranks);
 }
 
 TEST(SingleCopy, OfMemoryThatIsNotThereIsAnError) {

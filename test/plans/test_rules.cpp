@@ -92,5 +92,21 @@ TEST(Rules, ThatWereModelledAreNowhereFarFromTheBestOfTheModel) {
     EXPECT_LE(mean, 1.1);
 }
 
+// Where two copies are found to be faster than one.
+TEST(Rules, CanDoWithoutSingleCopies) {
+    DecisionTable table =
+        make_decision_table(Settings{}, VendorKind::mpich, Collective::bcast, Placement::one_node(2), true);
+    Decision& decision = table.back().decision;
+    ASSERT_TRUE(decision.shared);
+    EXPECT_NE(decision.single_copy, 0);
+    EXPECT_NE(decision.what, "shared");
+    decision.do_without_single_copy();
+    EXPECT_EQ(decision.single_copy, 0);
+    EXPECT_EQ(decision.what, "shared");
+    Decision vendor{.parameters = {}, .what = "vendor", .why = ""};
+    vendor.do_without_single_copy();
+    EXPECT_EQ(vendor.what, "vendor");
+}
+
 }  // namespace
 }  // namespace hcoll::test
