@@ -21,8 +21,8 @@
 
 namespace hcoll {
 
-std::array<std::atomic<Communicator*>, Communicator::recent_count> Communicator::recent_;
-thread_local Communicator::Freeing* Communicator::freeing_ = nullptr;
+PerProcess<std::array<std::atomic<Communicator*>, Communicator::recent_count>> Communicator::recent_;
+thread_local PerProcess<Communicator::Freeing*> Communicator::freeing_;
 
 namespace {
 
@@ -37,8 +37,8 @@ struct Registry {
 };
 
 Registry& registry() {
-    static auto* instance = new Registry;
-    return *instance;
+    static auto* instance = new PerProcess<Registry>;
+    return instance->get();
 }
 
 int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
@@ -60,6 +60,17 @@ MPI_Comm make_communicator(MPI_Comm parent, const std::vector<int>* ranks) {
     mpi.Group_free(&all);
     if (made != MPI_COMM_NULL && mpi.Comm_set_errhandler(made, MPI_ERRORS_RETURN) != MPI_SUCCESS) return MPI_COMM_NULL;
     return made;
+}
+
+// For the library's own messages.
+MPI_Comm make_own_communicator(MPI_Comm parent) {
+#if defined(HCOLL_FLAVOUR_SIMGRID)
+    // Every simulated rank would have tables of all ranks for a duplicate, and simulated programs send no messages of their
+    // own that ours could meet: SimGrid's collectives use tags below 0.
+    return parent;
+#else
+    return make_communicator(parent, nullptr);
+#endif
 }
 
 // Buffers may then lie in a device's memory, which only the MPI library may be able to read, and which ranks pass such is
@@ -139,7 +150,7 @@ Communicator* Communicator::find_slowly(MPI_Comm handle) {
     const std::lock_guard lock(known.mutex);
     const auto found = known.by_key.find(key);
     if (found == known.by_key.end()) return nullptr;
-    recent_[recent_index(key)].store(found->second, std::memory_order_release);
+    recent_.get()[recent_index(key)].store(found->second, std::memory_order_release);
     return found->second;
 }
 
@@ -163,7 +174,7 @@ Communicator* Communicator::attach(MPI_Comm handle) {
     if (Process::get().finished()) return nullptr;
     const std::uintptr_t key = key_of(handle);
     // A call from a delete function of the application: the vendor would never delete an attribute that is set now.
-    for (const Freeing* freeing = freeing_; freeing != nullptr; freeing = freeing->outer_)
+    for (const Freeing* freeing = freeing_.get(); freeing != nullptr; freeing = freeing->outer_)
         if (freeing->key_ == key) return nullptr;
 
     Registry& known = registry();
@@ -292,7 +303,7 @@ struct Communicator::SegmentUse {
 // Not MPI_Comm_dup: that would call the application's attribute copy functions.
 void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables decisions,
                                   std::shared_ptr<const Placement> placement) {
-    MPI_Comm duplicate = make_communicator(handle_, nullptr);
+    MPI_Comm duplicate = make_own_communicator(handle_);
     if (is_true_anywhere(duplicate == MPI_COMM_NULL, handle_)) {
         if (rank_ == 0)
             log_line(agreed.settings.reproducible ? LogLevel::warn : LogLevel::info,
@@ -495,7 +506,7 @@ void Communicator::free_duplicate() {
     if (own_ == nullptr) return;
     // The duplicate's ranks are those of the application's communicator, and all of them are freeing that one.
     for (MPI_Comm* each : {&own_->leaders, &own_->duplicate})
-        if (*each != MPI_COMM_NULL)
+        if (*each != MPI_COMM_NULL && *each != handle_)
             if (const int status = mpi.Comm_free(each); status != MPI_SUCCESS)
                 log_line(LogLevel::warn, fmt::format("a duplicate cannot be freed (MPI error {})", status));
     own_.reset();
@@ -510,7 +521,7 @@ void Communicator::retire() {
     known.by_key.erase(key);
     key_.store(0, std::memory_order_relaxed);
     Communicator* expected = this;
-    recent_[recent_index(key)].compare_exchange_strong(expected, nullptr);
+    recent_.get()[recent_index(key)].compare_exchange_strong(expected, nullptr);
     vendor_only_ = {};
     known_type_ = MPI_DATATYPE_NULL;
     handle_ = MPI_COMM_NULL;
@@ -524,8 +535,8 @@ int Communicator::on_delete(MPI_Comm, int, void* value, void*) {
     return MPI_SUCCESS;
 }
 
-Communicator::Freeing::Freeing(MPI_Comm handle) : key_(key_of(handle)), outer_(freeing_) {
-    freeing_ = this;
+Communicator::Freeing::Freeing(MPI_Comm handle) : key_(key_of(handle)), outer_(freeing_.get()) {
+    freeing_.get() = this;
     Communicator* state = find(handle);
     if (state == nullptr) return;
     state->free_duplicate();
@@ -533,7 +544,7 @@ Communicator::Freeing::Freeing(MPI_Comm handle) : key_(key_of(handle)), outer_(f
     if (!state->is_watched_) state->retire();
 }
 
-Communicator::Freeing::~Freeing() { freeing_ = outer_; }
+Communicator::Freeing::~Freeing() { freeing_.get() = outer_; }
 
 void Communicator::release_all() {
     std::vector<Communicator*> left;

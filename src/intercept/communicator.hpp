@@ -142,7 +142,7 @@ public:
     // nullptr where no collective call on it was seen. Two loads and a comparison for the communicators in use.
     static Communicator* find(MPI_Comm handle) {
         const std::uintptr_t key = key_of(handle);
-        Communicator* candidate = recent_[recent_index(key)].load(std::memory_order_acquire);
+        Communicator* candidate = recent_.get()[recent_index(key)].load(std::memory_order_acquire);
         if (candidate != nullptr && candidate->key_.load(std::memory_order_relaxed) == key) [[likely]]
             return candidate;
         return find_slowly(handle);
@@ -239,8 +239,8 @@ private:
     MPI_Datatype known_type_ = MPI_DATATYPE_NULL;  // a predefined type that was found valid
     std::unique_ptr<OwnAlgorithms> own_;
 
-    static std::array<std::atomic<Communicator*>, recent_count> recent_;
-    static thread_local Freeing* freeing_;  // those that this thread is in, the innermost first
+    static PerProcess<std::array<std::atomic<Communicator*>, recent_count>> recent_;
+    static thread_local PerProcess<Freeing*> freeing_;  // those that this thread is in, the innermost first
 };
 
 }  // namespace hcoll

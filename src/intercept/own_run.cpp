@@ -7,6 +7,7 @@
 
 #include "intercept/datatype.hpp"
 #include "intercept/reduction_kernel.hpp"
+#include "progress/simulated_costs.hpp"
 
 namespace hcoll {
 
@@ -25,14 +26,14 @@ public:
 
     Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) override {
         if (kernel_ != nullptr) {
-            kernel_(left, right, right, units);
+            if (charge_reduction(units * contiguous_bytes_)) kernel_(left, right, right, units);
             return MPI_SUCCESS;
         }
         return mpi.Reduce_local(left, right, static_cast<int>(units), type_, op_);
     }
     Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
         if (contiguous_bytes_ != 0) {
-            std::memcpy(target, source, units * contiguous_bytes_);
+            if (charge_copy(units * contiguous_bytes_)) std::memcpy(target, source, units * contiguous_bytes_);
             return MPI_SUCCESS;
         }
         const int count = static_cast<int>(units);
@@ -70,7 +71,10 @@ int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MP
     own.network.begin(type, elements.bytes, op);
     own.transport.begin(elements);
     Status status = own.engine.start(plan, buffers, own.transport, operations);
-    while (status == MPI_SUCCESS && !own.engine.done()) status = own.engine.advance();
+    while (status == MPI_SUCCESS && !own.engine.done()) {
+        if constexpr (is_simulated) own.network.may_wait(!own.engine.has_work());
+        status = own.engine.advance();
+    }
     if (status != MPI_SUCCESS) {
         own.network.abandon();
         own.transport.abandon();
@@ -173,7 +177,7 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
 
 int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
                      MPI_Datatype type, int root) {
-    return guarded(communicator, [&] {
+    return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         const std::uint64_t bytes = count * type_size(type);
         const std::size_t single_copy_from = single_copy_of(decision);
@@ -200,7 +204,7 @@ int run_shared_bcast(Communicator& communicator, const Decision& decision, void*
 
 int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                          const Reduction& reduction, const OwnAlgorithms::KnownReduction& known) {
-    return guarded(communicator, [&] {
+    return guarded(communicator, [&]() -> int {
         NodeCollectives& node = *communicator.own().node;
         auto* output = static_cast<std::byte*>(reduction.receive_buffer);
         const auto* input =
@@ -222,7 +226,7 @@ int run_shared_reduction(Communicator& communicator, const Decision& decision, C
 }
 
 int run_shared_barrier(Communicator& communicator) {
-    return guarded(communicator, [&] {
+    return guarded(communicator, [&]() -> int {
         communicator.own().node->barrier();
         return MPI_SUCCESS;
     });
@@ -230,7 +234,7 @@ int run_shared_barrier(Communicator& communicator) {
 
 int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
               MPI_Datatype type, int root) {
-    return guarded(communicator, [&] {
+    return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         const std::uint64_t bytes = count * type_size(type);
         const PlanKey key{.collective = Collective::bcast, .root = root, .units = bytes};
@@ -264,7 +268,7 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
 
 int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                   const Reduction& reduction) {
-    return guarded(communicator, [&] {
+    return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         const std::uint64_t size = type_size(reduction.type);
         int commutes = 0;
@@ -312,7 +316,7 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
 }
 
 int run_barrier(Communicator& communicator, const Decision& decision) {
-    return guarded(communicator, [&] {
+    return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         const auto plan = own.plans.get({.collective = Collective::barrier, .units = 1}, [&] {
             return decision.algorithm->build({.ranks = communicator.size(),

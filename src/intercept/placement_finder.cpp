@@ -8,6 +8,7 @@
 #include "intercept/log.hpp"
 #include "intercept/world_ranks.hpp"
 #include "topology/gather_places.hpp"
+#include "topology/shared_placements.hpp"
 
 namespace hcoll {
 
@@ -17,24 +18,42 @@ void warn_of_layout(const std::string& problem) {
     log_line(LogLevel::warn, fmt::format("LIBHCOLL_TOPOLOGY: {}; they are taken to be where they really are", problem));
 }
 
+// In a simulation, of all ranks.
+SharedPlacements& shared_placements() {
+    static auto* placements = new SharedPlacements;
+    return *placements;
+}
+
+std::shared_ptr<const std::vector<Seat>> share(std::vector<Seat> seats) {
+#if defined(HCOLL_FLAVOUR_SIMGRID)
+    static std::shared_ptr<const std::vector<Seat>> last;
+    if (last == nullptr || *last != seats) last = std::make_shared<const std::vector<Seat>>(std::move(seats));
+    return last;
+#else
+    return std::make_shared<const std::vector<Seat>>(std::move(seats));
+#endif
+}
+
 }  // namespace
 
 void PlacementFinder::start_world(int rank, int size, const VirtualLayout& layout) {
     ranks_here_ = size;  // in a virtual layout all of them may be
     if (!layout.is_automatic()) {
-        const auto problem = layout.seats(size, world_);
+        std::vector<Seat> seats;
+        const auto problem = layout.seats(size, seats);
+        world_ = share(std::move(seats));
         if (!problem) return;
         if (rank == 0) warn_of_layout(*problem);
     }
     if (size == 1) {
-        world_.assign(1, Seat{});
+        world_ = share({Seat{}});
         return;
     }
     const ErrorsReturn errors_return(MPI_COMM_WORLD);
-    world_ = gather(MPI_COMM_WORLD, rank, size);
-    const int here = world_[static_cast<std::size_t>(rank)].node;
+    world_ = share(gather(MPI_COMM_WORLD, rank, size));
+    const int here = (*world_)[static_cast<std::size_t>(rank)].node;
     ranks_here_ = static_cast<int>(
-        std::count_if(world_.begin(), world_.end(), [here](const Seat& seat) { return seat.node == here; }));
+        std::count_if(world_->begin(), world_->end(), [here](const Seat& seat) { return seat.node == here; }));
 }
 
 // Where every rank really is.
@@ -52,15 +71,15 @@ std::shared_ptr<const Placement> PlacementFinder::find(const Request& request) {
     if (request.is_within_world) {
         const std::vector<int> world_ranks = world_ranks_of(request.communicator);
         if (world_ranks.empty()) return nullptr;
-        for (const int world_rank : world_ranks) seats.push_back(world_[static_cast<std::size_t>(world_rank)]);
-        return shared_.get(std::move(seats));
+        for (const int world_rank : world_ranks) seats.push_back((*world_)[static_cast<std::size_t>(world_rank)]);
+        return shared_placements().get(std::move(seats));
     }
     if (!request.layout.is_automatic()) {
         const auto problem = request.layout.seats(request.size, seats);
-        if (!problem) return shared_.get(std::move(seats));
+        if (!problem) return shared_placements().get(std::move(seats));
         if (request.rank == 0 && !has_warned_.exchange(true)) warn_of_layout(*problem);
     }
-    return shared_.get(gather(request.communicator, request.rank, request.size));
+    return shared_placements().get(gather(request.communicator, request.rank, request.size));
 }
 
 }  // namespace hcoll

@@ -9,7 +9,6 @@
 
 #include "progress/vendor.hpp"
 #include "topology/placement.hpp"
-#include "topology/shared_placements.hpp"
 #include "topology/virtual_layout.hpp"
 
 namespace hcoll {
@@ -36,10 +35,9 @@ public:
 private:
     std::vector<Seat> gather(MPI_Comm communicator, int rank, int size);
 
-    std::vector<Seat> world_;  // by rank of MPI_COMM_WORLD; complete when MPI_Init returns
+    std::shared_ptr<const std::vector<Seat>> world_;  // by rank of MPI_COMM_WORLD; complete when MPI_Init returns
     int ranks_here_ = 1;
     std::atomic<bool> has_warned_{false};
-    SharedPlacements shared_;
 };
 
 }  // namespace hcoll

@@ -13,7 +13,7 @@
 
 namespace hcoll {
 
-Process* Process::instance_ = nullptr;
+PerProcess<Process*> Process::instance_;
 
 namespace {
 
@@ -46,7 +46,7 @@ std::shared_ptr<const AgreedSettings> make_agreed(const Settings& settings) {
     return agreed;
 }
 
-void Process::open(const hcoll_vendor& library) { instance_ = new Process(library); }
+void Process::open(const hcoll_vendor& library) { instance_.get() = new Process(library); }
 
 Process::Process(const hcoll_vendor& library)
     : library_line_(split(library.version_text, '\n').front().substr(0, 100)),

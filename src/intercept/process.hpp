@@ -12,6 +12,7 @@
 #include "intercept/backend.h"
 #include "intercept/placement_finder.hpp"
 #include "intercept/report.hpp"
+#include "progress/per_process.hpp"
 #include "progress/vendor.hpp"
 #include "tuning/selection.hpp"
 
@@ -29,15 +30,15 @@ std::shared_ptr<const AgreedSettings> make_agreed(const Settings& settings);
 class Process {
 public:
     // The one instance; made when the backend is opened, never destroyed.
-    static Process& get() { return *instance_; }
+    static Process& get() { return *instance_.get(); }
     static void open(const hcoll_vendor& library);
-    static bool is_open() { return instance_ != nullptr; }
+    static bool is_open() { return instance_.get() != nullptr; }
 
     static constexpr VendorKind vendor_kind() {
 #if defined(HCOLL_FLAVOUR_OPENMPI)
         return VendorKind::openmpi;
 #else
-        return VendorKind::mpich;
+        return VendorKind::mpich;  // SimGrid's keeps to the same rules about arguments
 #endif
     }
     const std::shared_ptr<const AgreedSettings>& agreed() const { return agreed_; }
@@ -75,7 +76,7 @@ private:
     void set_finalize_hook();
     void write_report();
 
-    static Process* instance_;
+    static PerProcess<Process*> instance_;
     std::string library_line_;
     void (*stand_aside_)();
     pid_t process_id_;

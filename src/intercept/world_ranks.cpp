@@ -9,9 +9,14 @@ std::vector<int> world_ranks_of(MPI_Comm communicator) {
     MPI_Group world = MPI_GROUP_NULL;
     MPI_Group group = MPI_GROUP_NULL;
     int size = 0;
-    if (mpi.Comm_size(communicator, &size) != MPI_SUCCESS || mpi.Comm_group(communicator, &group) != MPI_SUCCESS)
-        return {};
+    if (mpi.Comm_size(communicator, &size) != MPI_SUCCESS) return {};
     std::vector<int> world_ranks;
+    if (communicator == MPI_COMM_WORLD) {
+        world_ranks.resize(static_cast<std::size_t>(size));
+        std::iota(world_ranks.begin(), world_ranks.end(), 0);
+        return world_ranks;
+    }
+    if (mpi.Comm_group(communicator, &group) != MPI_SUCCESS) return {};
     if (mpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
         std::vector<int> ranks(static_cast<std::size_t>(size));
         std::iota(ranks.begin(), ranks.end(), 0);

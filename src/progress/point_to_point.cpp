@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "progress/simulated_costs.hpp"
+
 namespace hcoll {
 
 namespace {
@@ -128,6 +130,7 @@ Status PointToPoint::start(const LeadersCall& call) {
 
 Status PointToPoint::progress(std::vector<Token>& completed) {
     if (requests_.empty()) return MPI_SUCCESS;
+    if (is_simulated && may_wait_) return wait_for_one(completed);
     if (requests_.size() == 1) return progress_one(completed);
     const int count = static_cast<int>(requests_.size());
     indices_.resize(requests_.size());
@@ -153,6 +156,18 @@ Status PointToPoint::progress_one(std::vector<Token>& completed) {
     if (status != MPI_SUCCESS || done == 0) return status;
     completed.push_back(tokens_[0]);
     remove(0);
+    return MPI_SUCCESS;
+}
+
+// One at a time: what completes at the same moment of simulated time follows at once.
+Status PointToPoint::wait_for_one([[maybe_unused]] std::vector<Token>& completed) {
+#if defined(HCOLL_FLAVOUR_SIMGRID)
+    int index = MPI_UNDEFINED;
+    const Status status = mpi.Waitany(static_cast<int>(requests_.size()), requests_.data(), &index, MPI_STATUS_IGNORE);
+    if (status != MPI_SUCCESS || index == MPI_UNDEFINED) return status;
+    completed.push_back(tokens_[static_cast<std::size_t>(index)]);
+    remove(static_cast<std::size_t>(index));
+#endif
     return MPI_SUCCESS;
 }
 

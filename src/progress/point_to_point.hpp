@@ -34,6 +34,8 @@ public:
     Status progress(std::vector<Token>& completed) override;
 
     bool idle() const { return requests_.empty(); }
+    // May progress() wait until something completes? In a simulation it must, or time would stand still.
+    void may_wait(bool may) { may_wait_ = may; }
     // After an error: forgets what is under way. The memory that it names must never be used again.
     void abandon();
 
@@ -56,6 +58,7 @@ private:
     Status start(const LeadersCall& call);
     void keep(MPI_Request request, Token token);
     Status progress_one(std::vector<Token>& completed);
+    Status wait_for_one(std::vector<Token>& completed);
     void remove(std::size_t index);
 
     MPI_Comm communicator_;
@@ -65,6 +68,7 @@ private:
     std::uint64_t unit_bytes_ = 1;
     std::vector<std::uint32_t> ahead_;  // by peer: what it may have to keep, since it last caught up
     bool avoids_ireduce_ = false;
+    bool may_wait_ = false;
     int leader_ = -1;              // this rank's number among them
     std::uint64_t next_call_ = 0;  // of the leaders' collectives: the order of the one to begin next
     std::map<std::uint64_t, LeadersCall> early_calls_;

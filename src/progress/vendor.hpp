@@ -5,7 +5,7 @@
 // that libhcoll exports. Predefined handles that are addresses (Open MPI) are looked up in the same way.
 #pragma once
 
-#if !defined(HCOLL_FLAVOUR_OPENMPI) && !defined(HCOLL_FLAVOUR_MPICH)
+#if !defined(HCOLL_FLAVOUR_OPENMPI) && !defined(HCOLL_FLAVOUR_MPICH) && !defined(HCOLL_FLAVOUR_SIMGRID)
 #error "a backend is compiled for one flavour of MPI"
 #endif
 

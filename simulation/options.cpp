@@ -1,0 +1,130 @@
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <stdexcept>
+
+#include "tuning/text.hpp"
+
+namespace hcoll::simulation {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> selectors = {"ompi", "mpich", "mvapich2", "impi", "default"};
+constexpr std::uint64_t element_bytes = 8;  // of reductions
+
+Collective find_collective(std::string_view name) {
+    std::vector<std::string_view> names;
+    for (std::size_t i = 0; i < intercepted_count; ++i) {
+        if (collective_names[i].name == name) return static_cast<Collective>(i);
+        names.push_back(collective_names[i].name);
+    }
+    throw std::runtime_error(
+        fmt::format("'{}' is no collective that libhcoll runs; those are {}", name, alternatives(names)));
+}
+
+void check_algorithm(const Options& options) {
+    AlgorithmChoice choice;
+    if (const auto problem = parse_choice(options.collective, options.algorithm, choice))
+        throw std::runtime_error(*problem);
+    if (choice.kind == AlgorithmChoice::Kind::shared)
+        throw std::runtime_error("shared memory cannot be simulated; name an algorithm that sends messages");
+    if (choice.kind != AlgorithmChoice::Kind::own)
+        throw std::runtime_error(
+            fmt::format("'{}' is no algorithm of the library's own; see hcoll-info", options.algorithm));
+}
+
+std::vector<std::uint64_t> read_bytes(Collective collective, const std::string& text) {
+    std::vector<std::uint64_t> all;
+    for (const std::string_view item : split(text, ',')) {
+        const auto bytes = parse_size(item);
+        if (!bytes || *bytes == 0 || *bytes >= (std::uint64_t{1} << 31))
+            throw std::runtime_error(fmt::format("'{}' is no size; write for example 8, 64k or 4M", item));
+        if (is_reduction(collective) && *bytes % element_bytes != 0 && *bytes != element_bytes / 2)
+            throw std::runtime_error(
+                fmt::format("{} bytes are no whole number of elements of {} bytes", *bytes, element_bytes));
+        all.push_back(*bytes);
+    }
+    return all;
+}
+
+void complete(Options& options, const std::string& machine_file, const std::string& collective,
+              const std::string& bytes) {
+    options.machine = read_machine(machine_file);
+    options.collective = find_collective(collective);
+    options.bytes =
+        has_message(options.collective) ? read_bytes(options.collective, bytes) : std::vector<std::uint64_t>{0};
+    if (options.algorithm.empty() == options.selector.empty())
+        throw std::runtime_error("name either --algorithm or --selector");
+    if (!options.algorithm.empty()) check_algorithm(options);
+    if (!options.selector.empty() && std::find(selectors.begin(), selectors.end(), options.selector) == selectors.end())
+        throw std::runtime_error(
+            fmt::format("'{}' is no selector of SimGrid; those are {}", options.selector, alternatives(selectors)));
+    if (options.ranks < 2) throw std::runtime_error("there are 2 ranks at least");
+    if (options.root < 0 || options.root >= options.ranks)
+        throw std::runtime_error(fmt::format("the root is no rank from 0 to {}", options.ranks - 1));
+    if (options.nodes() > options.machine.fabric.nodes())
+        throw std::runtime_error(
+            fmt::format("{} has room for {} ranks", options.machine.name,
+                        options.machine.fabric.nodes() * static_cast<unsigned long>(options.machine.ranks_per_node)));
+    if (options.noise < 0 || options.noise > 0.5) throw std::runtime_error("noise is a share from 0 to 0.5");
+}
+
+}  // namespace
+
+unsigned long Options::nodes() const {
+    return static_cast<unsigned long>((ranks + machine.ranks_per_node - 1) / machine.ranks_per_node);
+}
+
+std::string Options::layout() const {
+    return fmt::format("{}x{}x{}", nodes(), machine.sockets_per_node,
+                       machine.ranks_per_node / machine.sockets_per_node);
+}
+
+bool read_options(int argc, char** argv, Options& options, int& status) {
+    CLI::App app(
+        "Simulates collectives on a machine, in SimGrid; prints a line of JSON for each size. scripts/simulate runs "
+        "it.");
+    std::string machine;
+    std::string collective;
+    std::string bytes = "8";
+    app.add_option("--machine", machine, "file of simulation/machines")->required();
+    app.add_option("--ranks", options.ranks, "how many; they fill node after node")->required();
+    app.add_option("--collective", collective, "bcast, reduce, allreduce or barrier")->required();
+    app.add_option("--bytes", bytes, "sizes of the message, with commas between");
+    app.add_option("--algorithm", options.algorithm, "of the library, with its parameters");
+    app.add_option("--selector", options.selector,
+                   "SimGrid's algorithms as ompi, mpich, mvapich2, impi or default chooses them");
+    app.add_option("--root", options.root, "of Bcast and Reduce");
+    app.add_option("--warmup", options.warmup, "calls before those that are timed")->check(CLI::Range(0, 1000));
+    app.add_option("--repetitions", options.repetitions, "calls that are timed")->check(CLI::Range(1, 100000));
+    app.add_flag("--check", options.check, "move real data, and check every rank's result");
+    app.add_flag("--predefined-op", options.predefined_op,
+                 "reduce by MPI_SUM, whose time SimGrid's own algorithms do not charge");
+    app.add_option("--noise", options.noise, "share of each rank's time that is taken from it, such as 0.05");
+    app.add_option("--seed", options.seed, "of the noise");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& success) {
+        status = app.exit(success);
+        return false;
+    } catch (const CLI::ParseError& problem) {
+        std::fputs(fmt::format("hcoll-simulate: {}\n", problem.what()).c_str(), stderr);
+        status = 2;
+        return false;
+    }
+    try {
+        complete(options, machine, collective, bytes);
+    } catch (const std::runtime_error& problem) {
+        std::fputs(fmt::format("hcoll-simulate: {}\n", problem.what()).c_str(), stderr);
+        status = 2;
+        return false;
+    }
+    return true;
+}
+
+}  // namespace hcoll::simulation

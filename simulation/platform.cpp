@@ -1,0 +1,130 @@
+#include "platform.hpp"
+
+#include <smpi/smpi.h>
+#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+namespace hcoll::simulation {
+
+namespace s4u = simgrid::s4u;
+
+namespace {
+
+constexpr double any_speed = 1e9;  // computations are charged in seconds
+
+struct Node {
+    s4u::NetZone* zone;
+    simgrid::kernel::routing::NetPoint* router;
+    s4u::Host* host;
+};
+
+Node make_node(const Machine& machine, s4u::NetZone* parent, unsigned long number) {
+    const std::string name = fmt::format("node-{}", number);
+    s4u::NetZone* zone = s4u::create_star_zone(name)->set_parent(parent);
+    auto* router = zone->create_router(name + "-router");
+    s4u::Host* host = zone->create_host(name + "-host", any_speed);
+    auto* port = zone->create_split_duplex_link(name + "-port", machine.injection_rate);
+    port->set_latency(machine.network_latency / 2);
+    s4u::Link* memory = zone->create_link(name + "-memory", machine.memory_rate);
+    memory->set_latency(machine.node_latency)->seal();
+    host->seal();
+    port->seal();
+    const std::vector<s4u::LinkInRoute> up = {{port, s4u::LinkInRoute::Direction::UP}};
+    zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, up, true);
+    zone->add_route(host->get_netpoint(), host->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(memory)}, true);
+    zone->add_route(router, nullptr, nullptr, nullptr, {}, true);
+    zone->seal();
+    return {zone, router, host};
+}
+
+std::vector<s4u::Host*> make_crossbar(const Machine& machine, unsigned long nodes) {
+    s4u::NetZone* root = s4u::create_star_zone("machine");
+    std::vector<s4u::Host*> hosts;
+    for (unsigned long number = 0; number < nodes; ++number) {
+        const Node node = make_node(machine, root, number);
+        root->add_route(node.zone->get_netpoint(), nullptr, node.router, nullptr, {}, true);
+        hosts.push_back(node.host);
+    }
+    root->seal();
+    return hosts;
+}
+
+// All of the fabric's nodes exist; jobs take the first ones.
+std::vector<s4u::Host*> make_fabric(const Machine& machine, unsigned long nodes) {
+    const Fabric& fabric = machine.fabric;
+    const std::vector<unsigned int>& shape = fabric.shape;
+    std::vector<s4u::Host*> hosts(fabric.nodes(), nullptr);
+    unsigned long number = 0;
+    const s4u::ClusterCallbacks callbacks([&](s4u::NetZone* zone, const std::vector<unsigned long>&, unsigned long) {
+        const Node node = make_node(machine, zone, number);
+        hosts[number++] = node.host;
+        return std::make_pair(node.zone->get_netpoint(), node.router);
+    });
+    constexpr auto policy = s4u::Link::SharingPolicy::SPLITDUPLEX;
+    s4u::NetZone* root = nullptr;
+    if (fabric.kind == Fabric::Kind::torus) {
+        root = s4u::create_torus_zone("machine", nullptr, {shape.begin(), shape.end()}, callbacks, fabric.link_rate,
+                                      fabric.latency_per_hop, policy);
+    } else if (fabric.kind == Fabric::Kind::dragonfly) {
+        root = s4u::create_dragonfly_zone("machine", nullptr,
+                                          {{shape[0], shape[1]}, {shape[2], shape[3]}, {shape[4], shape[5]}, shape[6]},
+                                          callbacks, fabric.link_rate, fabric.latency_per_hop, policy);
+    } else {
+        std::vector<unsigned int> down;
+        std::vector<unsigned int> up;
+        std::vector<unsigned int> links;
+        for (std::size_t level = 0; level < shape.size(); level += 3) {
+            down.push_back(shape[level]);
+            up.push_back(shape[level + 1]);
+            links.push_back(shape[level + 2]);
+        }
+        root = s4u::create_fatTree_zone("machine", nullptr, {static_cast<unsigned int>(down.size()), down, up, links},
+                                        callbacks, fabric.link_rate, fabric.latency_per_hop, policy);
+    }
+    root->seal();
+    hosts.resize(nodes);
+    return hosts;
+}
+
+}  // namespace
+
+double message_overhead(const Machine& machine, std::uint64_t bytes, bool inside_node) {
+    const double fixed = inside_node ? machine.node_overhead : machine.network_overhead;
+    return bytes < machine.eager_bytes ? fixed + static_cast<double>(bytes) / machine.copy_rate : fixed;
+}
+
+std::vector<std::string> engine_arguments(const Machine& machine) {
+    const std::string eager = std::to_string(machine.eager_bytes);
+    return {
+        "--log=root.thres:warning",
+        // Latency plus bytes over rate, flows sharing links evenly: no factors that were fitted to some other cluster,
+        // no window of TCP, no acknowledgements that take bandwidth.
+        "--cfg=network/model:CM02", "--cfg=network/weight-S:0", "--cfg=network/crosstraffic:0",
+        "--cfg=network/TCP-gamma:1e12",
+        // Nothing of what this machine computes is measured.
+        "--cfg=smpi/simulate-computation:no", "--cfg=smpi/host-speed:1e9f", "--cfg=smpi/privatization:no",
+        "--cfg=smpi/wtime:0", "--cfg=smpi/init:0", "--cfg=smpi/test:0", "--cfg=smpi/iprobe:0",
+        // Shorter messages leave at once and wait at the receiver.
+        "--cfg=smpi/send-is-detached-thresh:" + eager, "--cfg=smpi/async-small-thresh:" + eager,
+        // Tens of thousands of ranks.
+        "--cfg=contexts/stack-size:192", "--cfg=contexts/guard-size:0"};
+}
+
+std::vector<s4u::Host*> make_platform(const Machine& machine, unsigned long nodes) {
+    std::vector<s4u::Host*> hosts =
+        machine.fabric.kind == Fabric::Kind::crossbar ? make_crossbar(machine, nodes) : make_fabric(machine, nodes);
+    auto* network = s4u::Engine::get_instance()->get_netzone_root()->get_network_model();
+    const double inside = std::min(1.0, machine.node_rate / machine.memory_rate);
+    const double outside = std::min(1.0, machine.network_rate / machine.injection_rate);
+    network->set_bw_factor_cb(
+        [inside, outside](double, const s4u::Host* from, const s4u::Host* to, const std::vector<s4u::Link*>&,
+                          const std::unordered_set<s4u::NetZone*>&) { return from == to ? inside : outside; });
+    return hosts;
+}
+
+}  // namespace hcoll::simulation
