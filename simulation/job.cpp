@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
@@ -56,6 +57,13 @@ void add(void* left, void* right, int* count, MPI_Datatype* type) {
         else
             static_cast<float*>(right)[i] += static_cast<const float*>(left)[i];
 }
+
+}  // namespace
+
+int ranks_of_job() { return job.options->ranks; }
+void meet() { job.together->wait(); }
+
+namespace {
 
 std::byte* map_region(std::uint64_t bytes) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -242,8 +250,49 @@ void set_environment(const Options& options) {
 }  // namespace hcoll::simulation
 
 // SimGrid's own, which its headers do not declare.
-namespace simgrid::smpi::colls {
+namespace simgrid::smpi {
+namespace colls {
 void set_collectives();
+}
+int allgather__ring(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
+                    MPI_Datatype receive_type, MPI_Comm comm);
+}  // namespace simgrid::smpi
+
+// In place of SimGrid's own: MVAPICH2's and Open MPI's algorithms find their nodes' leaders by it when a communicator is
+// first used, in so many messages as there are pairs of ranks, which would take most of the simulation. Nothing that is
+// timed calls it.
+int simgrid::smpi::allgather__ring(const void* send, int, MPI_Datatype, void* receive, int count, MPI_Datatype type,
+                                   MPI_Comm comm) {
+    static std::map<int, std::vector<std::byte>> gathered;  // by size: of communicators of all ranks there is one
+    int rank = 0;
+    int ranks = 0;
+    int size = 0;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &ranks);
+    PMPI_Type_size(type, &size);
+    const std::size_t bytes = static_cast<std::size_t>(count) * static_cast<std::size_t>(size);
+    auto* all = static_cast<std::byte*>(receive);
+    std::memcpy(all + static_cast<std::size_t>(rank) * bytes, send, bytes);
+    if (ranks == hcoll::simulation::ranks_of_job()) {
+        std::vector<std::byte>& shared = gathered[ranks];
+        shared.resize(static_cast<std::size_t>(ranks) * bytes);
+        hcoll::simulation::meet();
+        std::memcpy(shared.data() + static_cast<std::size_t>(rank) * bytes, send, bytes);
+        hcoll::simulation::meet();
+        std::memcpy(all, shared.data(), shared.size());
+        hcoll::simulation::meet();
+        return MPI_SUCCESS;
+    }
+    constexpr int tag = 31000;
+    const int next = (rank + 1) % ranks;
+    const int previous = (rank + ranks - 1) % ranks;
+    for (int step = 0; step + 1 < ranks; ++step) {
+        const auto from = static_cast<std::size_t>((rank - step + ranks) % ranks);
+        const auto to = static_cast<std::size_t>((rank - step - 1 + ranks) % ranks);
+        PMPI_Sendrecv(all + from * bytes, count, type, next, tag, all + to * bytes, count, type, previous, tag, comm,
+                      MPI_STATUS_IGNORE);
+    }
+    return MPI_SUCCESS;
 }
 void smpi_comm_copy_buffer_callback(simgrid::kernel::activity::CommImpl* comm, void* buff, std::size_t buff_size);
 

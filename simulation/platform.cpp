@@ -1,13 +1,10 @@
 #include "platform.hpp"
 
 #include <smpi/smpi.h>
-#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
-#include <unordered_set>
 
 namespace hcoll::simulation {
 
@@ -23,6 +20,13 @@ struct Node {
     s4u::Host* host;
 };
 
+// A fat pipe gives each flow its whole rate, whatever the others do: what one pair of ranks gets at most.
+s4u::Link* make_pair_limit(s4u::NetZone* zone, const std::string& name, double rate) {
+    s4u::Link* link = zone->create_link(name, rate);
+    link->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)->set_latency(0)->seal();
+    return link;
+}
+
 Node make_node(const Machine& machine, s4u::NetZone* parent, unsigned long number) {
     const std::string name = fmt::format("node-{}", number);
     s4u::NetZone* zone = s4u::create_star_zone(name)->set_parent(parent);
@@ -32,11 +36,15 @@ Node make_node(const Machine& machine, s4u::NetZone* parent, unsigned long numbe
     port->set_latency(machine.network_latency / 2);
     s4u::Link* memory = zone->create_link(name + "-memory", machine.memory_rate);
     memory->set_latency(machine.node_latency)->seal();
+    const s4u::LinkInRoute copy(make_pair_limit(zone, name + "-copy", machine.node_rate));
+    const s4u::LinkInRoute flow(make_pair_limit(zone, name + "-flow", machine.network_rate));
     host->seal();
     port->seal();
-    const std::vector<s4u::LinkInRoute> up = {{port, s4u::LinkInRoute::Direction::UP}};
-    zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, up, true);
-    zone->add_route(host->get_netpoint(), host->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(memory)}, true);
+    using Direction = s4u::LinkInRoute::Direction;
+    auto* place = host->get_netpoint();
+    zone->add_route(place, nullptr, nullptr, nullptr, {flow, {port, Direction::UP}}, false);
+    zone->add_route(nullptr, place, nullptr, nullptr, {{port, Direction::DOWN}}, false);
+    zone->add_route(place, place, nullptr, nullptr, {copy, s4u::LinkInRoute(memory)}, true);
     zone->add_route(router, nullptr, nullptr, nullptr, {}, true);
     zone->seal();
     return {zone, router, host};
@@ -118,12 +126,6 @@ std::vector<std::string> engine_arguments(const Machine& machine) {
 std::vector<s4u::Host*> make_platform(const Machine& machine, unsigned long nodes) {
     std::vector<s4u::Host*> hosts =
         machine.fabric.kind == Fabric::Kind::crossbar ? make_crossbar(machine, nodes) : make_fabric(machine, nodes);
-    auto* network = s4u::Engine::get_instance()->get_netzone_root()->get_network_model();
-    const double inside = std::min(1.0, machine.node_rate / machine.memory_rate);
-    const double outside = std::min(1.0, machine.network_rate / machine.injection_rate);
-    network->set_bw_factor_cb(
-        [inside, outside](double, const s4u::Host* from, const s4u::Host* to, const std::vector<s4u::Link*>&,
-                          const std::unordered_set<s4u::NetZone*>&) { return from == to ? inside : outside; });
     return hosts;
 }
 
