@@ -71,6 +71,8 @@ std::byte* map_region(std::uint64_t bytes) {
     return static_cast<std::byte*>(memory);
 }
 
+void use_real_world();
+
 class Rank {
 public:
     Rank(const Options& options, int rank) : options_(options), rank_(rank) {}
@@ -90,6 +92,7 @@ private:
     void start() {
         if (!options_.is_own()) {
             mpi.Init(nullptr, nullptr);
+            use_real_world();
         } else {
             const hcoll_vendor vendor{.handle = nullptr, .path = "", .version_text = "SimGrid", .stand_aside = nullptr};
             Process::open(vendor);
@@ -254,6 +257,11 @@ namespace simgrid::smpi {
 namespace colls {
 void set_collectives();
 }
+class ActorExt {
+public:
+    static xbt::Extension<s4u::Actor, ActorExt> EXTENSION_ID;
+    MPI_Comm comm_world() const;
+};
 int allgather__ring(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
                     MPI_Datatype receive_type, MPI_Comm comm);
 }  // namespace simgrid::smpi
@@ -304,6 +312,10 @@ void copy_short_messages(smx_activity_t message, void* buffer, std::size_t bytes
     if (bytes < longest_copied)
         smpi_comm_copy_buffer_callback(reinterpret_cast<simgrid::kernel::activity::CommImpl*>(message), buffer, bytes);
 }
+
+// SimGrid's own programs start with MPI_COMM_WORLD naming the job's communicator. Here it stands for that of whichever job
+// the rank is of, which algorithms with a level for nodes take for another communicator.
+void use_real_world() { MPI_COMM_WORLD = s4u::Actor::self()->extension<simgrid::smpi::ActorExt>()->comm_world(); }
 
 // What a CPU spends on messages, and the noise that keeps it from going on.
 void set_overheads(const Options& options) {

@@ -25,6 +25,10 @@ bool charge_reduction(std::uint64_t bytes) {
     return charge(static_cast<double>(bytes) * simulated_costs.reduce_seconds_per_byte);
 }
 
-std::size_t simulated_process() { return static_cast<std::size_t>(simgrid::s4u::this_actor::get_pid()); }
+std::size_t simulated_process() {
+    // Before and after the simulation there is no actor to ask.
+    if (!simgrid::s4u::Engine::has_instance()) return 0;
+    return static_cast<std::size_t>(simgrid::s4u::this_actor::get_pid());
+}
 
 }  // namespace hcoll

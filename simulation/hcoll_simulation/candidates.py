@@ -1,0 +1,50 @@
+"""The library's configurations that a search tries, each for a range of sizes: those that some machine and size wants."""
+
+KIBI, MEBI = 1 << 10, 1 << 20
+ANY = 1 << 40
+
+# (smallest, largest size, configuration)
+CANDIDATES = {
+    "bcast": [
+        (0, 32 * KIBI, "han:network=k_nomial,node=k_nomial,radix=4,sockets=no"),
+        (0, 32 * KIBI, "han:network=k_nomial,node=k_nomial,radix=6,sockets=no"),
+        (0, 32 * KIBI, "han:network=k_nomial,node=k_nomial,radix=8,sockets=no"),
+        (0, 32 * KIBI, "han:network=k_nomial,node=flat,radix=4,sockets=no"),
+        (4 * KIBI, 256 * KIBI, "han:network=binary,node=k_nomial,radix=8,sockets=no,segment=8k"),
+        (16 * KIBI, MEBI, "han:network=two_tree,node=flat,sockets=no,segment=16k"),
+        (128 * KIBI, 4 * MEBI, "han:network=two_tree,node=flat,sockets=no,segment=64k"),
+        (2 * MEBI, 16 * MEBI, "han:network=two_tree,node=flat,sockets=no,segment=256k"),
+        (8 * MEBI, ANY, "han:network=two_tree,node=flat,sockets=no,segment=1M"),
+    ],
+    "reduce": [
+        (0, 32 * KIBI, "han:network=k_nomial,node=k_nomial,radix=4,sockets=no"),
+        (0, 32 * KIBI, "han:sockets=no"),
+        (8 * KIBI, 512 * KIBI, "han:network=binary,node=binary,sockets=no,segment=8k"),
+        (64 * KIBI, ANY, "han:network=binary,node=binary,sockets=no,segment=64k"),
+        (128 * KIBI, ANY, "topology_tree:segment=64k"),
+        (512 * KIBI, ANY, "rabenseifner"),
+    ],
+    "allreduce": [
+        (0, 16 * KIBI, "nap"),
+        (0, 16 * KIBI, "recursive_multiplying:radix=4"),
+        (0, 16 * KIBI, "recursive_multiplying:radix=8"),
+        (0, 64 * KIBI, "multi_leader:leaders=48,exchange=recursive_multiplying,radix=4"),
+        (4 * KIBI, ANY, "multi_leader:leaders=48"),
+        (256 * KIBI, ANY, "ring:segment=256k"),
+    ],
+    "barrier": [
+        (0, ANY, "dissemination"),
+        (0, ANY, "hierarchical:radix=4,node=k_nomial"),
+        (0, ANY, "hierarchical:radix=8,node=flat"),
+    ],
+}
+
+
+def candidates(collective, sizes):
+    """{configuration: the sizes it is tried for}."""
+    tried = {}
+    for smallest, largest, configuration in CANDIDATES[collective]:
+        here = [size for size in sizes if smallest <= size <= largest]
+        if here:
+            tried[configuration] = here
+    return tried

@@ -1,0 +1,72 @@
+"""Running hcoll-simulate, once for each subject: an algorithm of the library, or a peer's selector."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+
+from .machines import Mistake
+
+# Exit statuses of hcoll-simulate.
+WRONG_RESULT, BAD_OPTION, NO_SIMULATION = 1, 2, 3
+
+
+def program(build):
+    path = os.path.join(build, "bin", "hcoll-simulate")
+    if os.path.isfile(path):
+        return path
+    if not os.path.isdir(build):
+        raise Mistake(f"there is no build in {build}; build with cmake --preset release && cmake --build --preset release")
+    raise Mistake(f"{build} has no hcoll-simulate: it is built where SimGrid 3.32 is there (Debian's package libsimgrid-dev)")
+
+
+class Run:
+    """What one process has found: seconds by size, and what went wrong, in one sentence."""
+
+    def __init__(self, subject, own):
+        self.subject, self.own = subject, own
+        self.seconds = {}
+        self.problem = None
+
+
+def run(path, machine, ranks, collective, sizes, subject, own, timeout, options=()):
+    line = [path, "--machine", machine, "--ranks", str(ranks), "--collective", collective,
+            "--bytes", ",".join(map(str, sizes)), "--algorithm" if own else "--selector", subject, *options]
+    result = Run(subject, own)
+    # A session of its own: Ctrl-C reaches this program alone, which then ends the simulation.
+    process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    errors = []
+    reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
+    reader.start()
+    late = threading.Event()
+
+    def end():
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(timeout, end)
+    timer.start()
+    try:
+        for text in process.stdout:
+            found = json.loads(text)
+            result.seconds[found["bytes"]] = found["seconds"]
+        process.wait()
+    finally:
+        timer.cancel()
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    reader.join()
+    said = [text for text in errors[0].splitlines() if text.startswith("hcoll-simulate: ")]
+    sentence = said[-1][len("hcoll-simulate: "):] if said else ""
+    if process.returncode == BAD_OPTION:
+        raise Mistake(sentence)
+    if late.is_set():
+        result.problem = f"no result within {timeout:g} s"
+    elif process.returncode != 0:
+        ended = (f"ended by {signal.Signals(-process.returncode).name}" if process.returncode < 0
+                 else f"ended with status {process.returncode}")
+        result.problem = sentence or ended
+    return result
