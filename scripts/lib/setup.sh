@@ -69,6 +69,7 @@ python3-numpy            python:numpy
 valgrind                 command:valgrind
 gdb                      command:gdb
 iproute2                 command:ip
+libsimgrid-dev           header:smpi/mpi.h
 clang-format             command:clang-format
 clang-tidy               command:clang-tidy
 libbenchmark-dev         module:benchmark
