@@ -342,7 +342,13 @@ long run_job(const Options& options, void (*report)(const Options&, const Result
 
     std::vector<std::string> arguments = engine_arguments(options.machine);
     arguments.insert(arguments.begin(), "hcoll-simulate");
-    if (!options.is_own()) arguments.push_back("--cfg=smpi/coll-selector:" + options.selector);
+    if (!options.is_own()) {
+        arguments.push_back("--cfg=smpi/coll-selector:" + options.selector);
+    } else {
+        // What the library calls while it is set up: SimGrid's defaults send all to rank 0, which takes minutes.
+        for (const char* each : {"bcast:binomial_tree", "reduce:binomial", "allreduce:rdb"})
+            arguments.push_back(std::string("--cfg=smpi/") + each);
+    }
     std::vector<char*> words;
     for (std::string& argument : arguments) words.push_back(argument.data());
     int word_count = static_cast<int>(words.size());
