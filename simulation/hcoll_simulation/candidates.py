@@ -6,15 +6,13 @@ ANY = 1 << 40
 # (smallest, largest size, configuration)
 CANDIDATES = {
     "bcast": [
-        (0, 32 * KIBI, "han:network=k_nomial,node=k_nomial,radix=4,sockets=no"),
-        (0, 32 * KIBI, "han:network=k_nomial,node=k_nomial,radix=6,sockets=no"),
-        (0, 32 * KIBI, "han:network=k_nomial,node=k_nomial,radix=8,sockets=no"),
-        (0, 32 * KIBI, "han:network=k_nomial,node=flat,radix=4,sockets=no"),
-        (4 * KIBI, 256 * KIBI, "han:network=binary,node=k_nomial,radix=8,sockets=no,segment=8k"),
-        (16 * KIBI, MEBI, "han:network=two_tree,node=flat,sockets=no,segment=16k"),
-        (128 * KIBI, 4 * MEBI, "han:network=two_tree,node=flat,sockets=no,segment=64k"),
-        (2 * MEBI, 16 * MEBI, "han:network=two_tree,node=flat,sockets=no,segment=256k"),
-        (8 * MEBI, ANY, "han:network=two_tree,node=flat,sockets=no,segment=1M"),
+        (0, 8 * KIBI, "han:network=k_nomial,node=k_nomial,radix=8,sockets=no"),
+        (0, 8 * KIBI, "han:network=k_nomial,node=k_nomial,radix=4,sockets=no"),
+        (8 * KIBI, 128 * KIBI, "han:network=binary,node=k_nomial,radix=6,sockets=no,segment=8k"),
+        (128 * KIBI, MEBI, "han:network=two_tree,node=flat,sockets=no,segment=16k"),
+        (MEBI, 8 * MEBI, "han:network=two_tree,node=flat,sockets=no,segment=64k"),
+        (8 * MEBI, 32 * MEBI, "han:network=two_tree,node=flat,sockets=no,segment=256k"),
+        (32 * MEBI, ANY, "han:network=two_tree,node=flat,sockets=no,segment=1M"),
     ],
     "reduce": [
         (0, 32 * KIBI, "han:network=k_nomial,node=k_nomial,radix=4,sockets=no"),
@@ -26,10 +24,7 @@ CANDIDATES = {
     ],
     "allreduce": [
         (0, 16 * KIBI, "nap"),
-        (0, 16 * KIBI, "recursive_multiplying:radix=4"),
-        (0, 16 * KIBI, "recursive_multiplying:radix=8"),
-        (0, 64 * KIBI, "multi_leader:leaders=48,exchange=recursive_multiplying,radix=4"),
-        (4 * KIBI, ANY, "multi_leader:leaders=48"),
+        (4 * KIBI, ANY, "multi_leader:leaders=24"),
         (256 * KIBI, ANY, "ring:segment=256k"),
     ],
     "barrier": [
