@@ -108,8 +108,7 @@ Meter::Least Meter::least_of(const Subject& subject) const {
     return is_copy ? Least::copy : Least::none;
 }
 
-// The vendor's, before either side: how ranks leave a barrier must not differ between what is compared. It puts nothing into
-// memory that they share, so that they meet there as well.
+// The vendor's, before either side: how ranks leave a barrier must not differ between what is compared.
 void Meter::barrier() {
     switch_to(Side::vendor);
     check(PMPI_Barrier(MPI_COMM_WORLD));

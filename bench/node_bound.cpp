@@ -8,30 +8,13 @@
 #include <new>
 
 #include "clock.hpp"
+#include "progress/shared_copy.hpp"
 
 namespace hcoll::bench {
 
 namespace {
 
 constexpr std::size_t line = 64;
-
-// By loads and stores: memcpy of the C library may use string instructions, which wait for each line of another core.
-void copy_lines(std::byte* target, const std::byte* source, std::size_t bytes) {
-    using Vector = unsigned char __attribute__((vector_size(16), aligned(1), may_alias));
-    for (std::size_t offset = 0; offset + line <= bytes; offset += line) {
-        const auto* from = reinterpret_cast<const Vector*>(source + offset);
-        auto* to = reinterpret_cast<Vector*>(target + offset);
-        const Vector a = from[0];
-        const Vector b = from[1];
-        const Vector c = from[2];
-        const Vector d = from[3];
-        to[0] = a;
-        to[1] = b;
-        to[2] = c;
-        to[3] = d;
-        asm volatile("" ::: "memory");  // or the compiler would call memcpy
-    }
-}
 
 }  // namespace
 
@@ -97,7 +80,7 @@ double NodeBound::copy_seconds(std::size_t bytes, int root, int iterations, cons
         exchange(sched_yield);
         if (world_.rank != root) {
             const double start = now();
-            copy_lines(static_cast<std::byte*>(buffers.output()), message_, bytes);
+            copy_shared(static_cast<std::byte*>(buffers.output()), message_, bytes);
             seconds += now() - start;
         }
         exchange(sched_yield);

@@ -43,6 +43,7 @@ json measurement_json(const Measurement& measurement) {
                 {"own", statistics_json(measurement.own, "_us", 1e6)},
                 {"vendor", statistics_json(measurement.vendor, "_us", 1e6)},
                 {"vendor_over_own", statistics_json(measurement.ratios(), "", 1)},
+                {"least_of_caches_is", measurement.least.empty() ? json(nullptr) : json(measurement.least_name)},
                 {"least_of_caches", statistics_json(measurement.least, "_us", 1e6)},
                 {"p2p_one_way_us", microseconds_or_null(bound.one_way_seconds)},
                 {"memcpy_us", microseconds_or_null(bound.memcpy_seconds)},

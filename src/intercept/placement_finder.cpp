@@ -41,8 +41,10 @@ void PlacementFinder::start_world(int rank, int size, const VirtualLayout& layou
     if (!layout.is_automatic()) {
         std::vector<Seat> seats;
         const auto problem = layout.seats(size, seats);
-        world_ = share(std::move(seats));
-        if (!problem) return;
+        if (!problem) {
+            world_ = share(std::move(seats));
+            return;
+        }
         if (rank == 0) warn_of_layout(*problem);
     }
     if (size == 1) {

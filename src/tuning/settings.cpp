@@ -166,8 +166,7 @@ const std::vector<Setting>& registry() {
         {"LIBHCOLL_SINGLE_COPY", "way", "auto, off, cma or xpmem",
          "how ranks of one node copy long messages from one another's memory, where `shared:single_copy=...` or a rule "
          "says so: by process_vm_readv (cma) or XPMEM; auto takes XPMEM where it is there, and does what rules say "
-         "only "
-         "where a test shows it to be faster. What the system refuses is not used",
+         "only where a test shows it to be faster. What the system refuses is not used",
          true,
          [](Settings& settings, std::string_view text) -> Problem {
              const auto* const found =

@@ -12,6 +12,7 @@
 #include "../support/seed.hpp"
 #include "progress/node_collectives.hpp"
 #include "progress/shared_segment.hpp"
+#include "rank_threads.hpp"
 
 namespace hcoll::test {
 namespace {
@@ -212,26 +213,17 @@ INSTANTIATE_TEST_SUITE_P(Ranks, NodeCollectivesOf, testing::Values(2, 3, 4, 5, 8
 TEST(NodeCollectives, KeepInStepWithARankThatHasNoMemory) {
     const int ranks = 10;
     constexpr std::size_t buffer_bytes = 64 << 10;
-    SharedSegment segment;
-    ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(ranks, buffer_bytes)), 0);
-    const Placement placement = Placement::one_node(ranks);
     std::atomic<int> wrong{0};
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank)
-        threads.emplace_back([&, rank] {
-            NodeCollectives node(segment.data(), buffer_bytes, placement, rank,
-                                 Waiting(
-                                     true, [](void*) {}, nullptr));
-            for (int without = 0; without < ranks; ++without)
-                for (const std::size_t elements : {std::size_t{3}, std::size_t{500}, std::size_t{20'000}}) {
-                    std::vector<RankRun> runs = operands(rank, elements, 1);
-                    const bool takes_part = rank != without;
-                    node.bcast(0, takes_part ? reinterpret_cast<std::byte*>(runs.data()) : nullptr,
-                               elements * sizeof(RankRun));
-                    if (takes_part && without != 0 && runs.back().first != 0) ++wrong;
-                }
-        });
-    for (std::thread& thread : threads) thread.join();
+    run_ranks(Placement::one_node(ranks), buffer_bytes, true, [&](NodeCollectives& node, int rank) {
+        for (int without = 0; without < ranks; ++without)
+            for (const std::size_t elements : {std::size_t{3}, std::size_t{500}, std::size_t{20'000}}) {
+                std::vector<RankRun> runs = operands(rank, elements, 1);
+                const bool takes_part = rank != without;
+                node.bcast(0, takes_part ? reinterpret_cast<std::byte*>(runs.data()) : nullptr,
+                           elements * sizeof(RankRun));
+                if (takes_part && without != 0 && runs.back().first != 0) ++wrong;
+            }
+    });
     EXPECT_EQ(wrong, 0);
 }
 
@@ -240,28 +232,18 @@ TEST_P(NodeCollectivesOf, MeetInBarriersThatOrderWhatTheyWrote) {
     const int ranks = GetParam();
     constexpr std::size_t buffer_bytes = 64 << 10;
     constexpr std::uint32_t rounds = 200;
-    SharedSegment segment;
-    ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(ranks, buffer_bytes)), 0);
-    const Placement placement = Placement::one_node(ranks);
     Notes<std::uint32_t> notes(ranks);
     std::atomic<int> early{0};
-    std::vector<std::thread> threads;
-    threads.reserve(static_cast<std::size_t>(ranks));
-    for (int rank = 0; rank < ranks; ++rank)
-        threads.emplace_back([&, rank] {
-            NodeCollectives node(segment.data(), buffer_bytes, placement, rank,
-                                 Waiting(
-                                     ranks > 2, [](void*) {}, nullptr));
-            for (std::uint32_t round = 1; round <= rounds; ++round) {
-                auto& all = notes.of[round % 2];
-                if (round % static_cast<std::uint32_t>(ranks) == static_cast<std::uint32_t>(rank)) sched_yield();
-                all[static_cast<std::size_t>(rank)] = round;
-                node.barrier();
-                for (const std::uint32_t each : all)
-                    if (each != round) ++early;
-            }
-        });
-    for (std::thread& thread : threads) thread.join();
+    run_ranks(Placement::one_node(ranks), buffer_bytes, ranks > 2, [&](NodeCollectives& node, int rank) {
+        for (std::uint32_t round = 1; round <= rounds; ++round) {
+            auto& all = notes.of[round % 2];
+            if (round % static_cast<std::uint32_t>(ranks) == static_cast<std::uint32_t>(rank)) sched_yield();
+            all[static_cast<std::size_t>(rank)] = round;
+            node.barrier();
+            for (const std::uint32_t each : all)
+                if (each != round) ++early;
+        }
+    });
     EXPECT_EQ(early, 0);
 }
 

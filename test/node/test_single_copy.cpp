@@ -18,6 +18,7 @@
 #include "../support/seed.hpp"
 #include "progress/node_collectives.hpp"
 #include "progress/shared_segment.hpp"
+#include "rank_threads.hpp"
 
 // test/support/xpmem.c
 extern "C" int xpmem_test_attachments(void);
@@ -157,23 +158,13 @@ struct Outcome {
 
 template <typename Make>
 void run_threads(int ranks, bool oversubscribed, std::size_t most_bytes, Outcome& outcome, const Make& make) {
-    SharedSegment segment;
-    ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(ranks, buffer_bytes)), 0);
-    const Placement placement = Placement::one_node(ranks);
     const std::uint64_t seed = test_seed();
     outcome.problems.resize(static_cast<std::size_t>(ranks));
-    std::vector<std::thread> threads;
-    threads.reserve(static_cast<std::size_t>(ranks));
-    for (int rank = 0; rank < ranks; ++rank)
-        threads.emplace_back([&, rank] {
-            NodeCollectives node(segment.data(), buffer_bytes, placement, rank,
-                                 Waiting(
-                                     oversubscribed, [](void*) {}, nullptr));
-            if (node.use_single_copy(make(rank))) ++outcome.proven;
-            outcome.is_armed = true;  // all are through the test
-            outcome.problems[static_cast<std::size_t>(rank)] = run_rank(node, rank, ranks, seed, most_bytes);
-        });
-    for (std::thread& thread : threads) thread.join();
+    run_ranks(Placement::one_node(ranks), buffer_bytes, oversubscribed, [&](NodeCollectives& node, int rank) {
+        if (node.use_single_copy(make(rank))) ++outcome.proven;
+        outcome.is_armed = true;  // all are through the test
+        outcome.problems[static_cast<std::size_t>(rank)] = run_rank(node, rank, ranks, seed, most_bytes);
+    });
     for (int rank = 0; rank < ranks; ++rank)
         EXPECT_EQ(outcome.problems[static_cast<std::size_t>(rank)], "") << "rank " << rank << " of " << ranks;
 }
@@ -281,26 +272,17 @@ private:
     std::unique_ptr<PeerMemory> memory_;
 };
 
-TEST(SingleCopy, ThatIsSlowerIsFoundToBeBySomeAndAll) {
+TEST(SingleCopy, ThatIsSlowerIsFoundToBeByAll) {
     constexpr int ranks = 3;
     constexpr std::size_t bytes = 100'000;
-    SharedSegment segment;
-    ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(ranks, buffer_bytes)), 0);
-    const Placement placement = Placement::one_node(ranks);
     std::atomic<int> slower{0};
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank)
-        threads.emplace_back([&, rank] {
-            NodeCollectives node(segment.data(), buffer_bytes, placement, rank,
-                                 Waiting(
-                                     true, [](void*) {}, nullptr));
-            ASSERT_TRUE(node.use_single_copy(std::make_unique<SlowMemory>(make_cma_memory(ranks))));
-            std::vector<std::byte> memory(bytes);
-            // A rank may lack the memory.
-            for (std::byte* data : {memory.data(), rank == 1 ? nullptr : memory.data()})
-                if (!node.is_single_copy_faster(data, bytes)) ++slower;
-        });
-    for (std::thread& thread : threads) thread.join();
+    run_ranks(Placement::one_node(ranks), buffer_bytes, true, [&](NodeCollectives& node, int rank) {
+        ASSERT_TRUE(node.use_single_copy(std::make_unique<SlowMemory>(make_cma_memory(ranks))));
+        std::vector<std::byte> memory(bytes);
+        // A rank may lack the memory.
+        for (std::byte* data : {memory.data(), rank == 1 ? nullptr : memory.data()})
+            if (!node.is_single_copy_faster(data, bytes)) ++slower;
+    });
     EXPECT_EQ(slower, 2 * ranks);
 }
 

@@ -1,0 +1,31 @@
+// The ranks of one node as threads of the test, over one segment.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "progress/node_collectives.hpp"
+#include "progress/shared_segment.hpp"
+
+namespace hcoll::test {
+
+// Calls `run(node, rank)` on a thread for each rank of the placement, and returns when all have returned.
+template <typename Run>
+void run_ranks(const Placement& placement, std::size_t buffer_bytes, bool oversubscribed, const Run& run) {
+    SharedSegment segment;
+    ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(placement.ranks(), buffer_bytes)), 0);
+    std::vector<std::thread> threads;
+    threads.reserve(static_cast<std::size_t>(placement.ranks()));
+    for (int rank = 0; rank < placement.ranks(); ++rank)
+        threads.emplace_back([&, rank] {
+            NodeCollectives node(segment.data(), buffer_bytes, placement, rank,
+                                 Waiting(
+                                     oversubscribed, [](void*) {}, nullptr));
+            run(node, rank);
+        });
+    for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace hcoll::test
