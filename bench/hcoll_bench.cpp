@@ -20,7 +20,8 @@
 //     libhcoll preloaded the program measures the vendor alone, for who doubts this.
 //   - The barriers between blocks and calls are the vendor's for both sides. On one node the ranks then meet once more, by
 //     flags in shared memory, and sleep while they wait: where ranks outnumber cores, those of a vendor that spins leave
-//     its barrier by time slices, of some ms, that would count as time of either side.
+//     its barrier by time slices, of some ms, that would count as time of either side. After a block they meet so again:
+//     who is through must not spin in the vendor's next call on a core that another rank's block still needs.
 //   - Results are checked, outside the timed region, after every block and after single calls on fresh data. A fast
 //     wrong collective is an error (exit status 1), not a result. Of a barrier is checked, on one host, that nobody
 //     leaves it before the last has entered.

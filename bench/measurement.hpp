@@ -48,6 +48,7 @@ private:
     struct Current;
 
     void barrier();
+    void let_all_finish();
     // All return what the ranks have agreed on.
     double run_block(Current& current, Side side, int iterations);
     double time_alone(const Operation& operation, Side side, int iterations);
