@@ -6,6 +6,10 @@
 //             | | | |
 //   node      0 1 2 3        every leader gives its slice to all
 //
+// On the node each slice goes along a tree to its leader, and back: flat ones as drawn, or chains or binomial trees, of which
+// every leader roots one, so that all ranks work at once. With as many leaders as ranks, chains are a ring's reduce-scatter and
+// allgather, and binomial trees do the same in a logarithm of steps.
+//
 // The network is used by L ranks of each node at once, each with m/L bytes. Leaders are spread over the node's ranks, and
 // so over its sockets; a node with fewer ranks bounds L for all. An operation that does not commute needs
 // Placement::is_in_rank_order.
@@ -14,7 +18,8 @@
 // N = 2^t nodes, p ranks each: over the network, recursive multiplying with radix 2 takes t steps and t m bytes per node,
 // Rabenseifner's 2 t steps and 2 (N - 1)/N m bytes per node, a share of 1/L by each leader. On the node 2 (p - 1) m bytes: a
 // leader receives p - 1 messages of m/L bytes one after another and in the end sends as many, of which none waits for another:
-// two messages on the longest path.
+// two messages on the longest path. With chains 2 (p - 1) messages, with binomial trees 2 floor(log2 p); where all p ranks are
+// leaders, each rank sends 2 (p - 1)/p m of the 2 (p - 1) m, whatever the tree.
 #include "algorithms/algorithms.hpp"
 #include "algorithms/exchange.hpp"
 #include "algorithms/halving.hpp"
@@ -41,12 +46,13 @@ Plan allreduce_multi_leader(const PlanRequest& request, const AlgorithmParameter
     const RankGroup node(placement.ranks_of_node(placement.node_of(request.rank)), request.rank);
     const int slices = std::min(parameters.leaders, placement.fewest_ranks_of_a_node());
     const Region own = request.in_place ? plan.output() : plan.input();
-    const Tree flat{.shape = TreeShape::flat};
+    // Only that one is in the order of ranks, whoever leads.
+    const Tree tree = request.ordered ? Tree{.shape = TreeShape::flat} : parameters.levels.node;
     const auto leader = [&](int slice) { return slice * node.size() / slices; };
     const auto result = [&](int slice) { return piece_of(plan.output(), slice, slices); };
 
     for (int slice = 0; slice < slices; ++slice)
-        reduce_along(plan, node, leader(slice), flat, request.ordered, piece_of(own, slice, slices), result(slice));
+        reduce_along(plan, node, leader(slice), tree, request.ordered, piece_of(own, slice, slices), result(slice));
     for (int slice = 0; slice < slices; ++slice) {
         if (leader(slice) != node.self()) continue;
         const RankGroup leaders = leaders_of_slice(placement, slice, slices, request.rank);
@@ -55,7 +61,7 @@ Plan allreduce_multi_leader(const PlanRequest& request, const AlgorithmParameter
         else
             allreduce_exchange(plan, leaders, parameters.radix, result(slice), result(slice));
     }
-    for (int slice = 0; slice < slices; ++slice) bcast_along(plan, node, leader(slice), flat, result(slice));
+    for (int slice = 0; slice < slices; ++slice) bcast_along(plan, node, leader(slice), tree, result(slice));
     return plan.finish();
 }
 

@@ -125,7 +125,8 @@ constexpr const Parameter* levels[] = {&network_tree, &node,    &socket, &socket
                                        &tree_radix,   &segment, &sends,  &receives};
 constexpr const Parameter* smp[] = {&exchange_radix, &node, &socket, &sockets, &segment, &sends, &receives};
 constexpr const Parameter* nap[] = {&nap_radix, &segment, &sends, &receives};
-constexpr const Parameter* multi_leader[] = {&leaders, &exchange, &exchange_radix, &segment, &sends, &receives};
+constexpr const Parameter* multi_leader[] = {&leaders, &collecting_node, &exchange, &exchange_radix,
+                                             &segment, &sends,           &receives};
 constexpr const Parameter* collecting[] = {&collecting_network, &collecting_node, &tree_radix};
 constexpr const Parameter* exchanging[] = {&exchange_radix};
 constexpr const Parameter* exchanging_nodes[] = {&exchange_radix, &collecting_node};
@@ -148,7 +149,7 @@ constexpr Parameters with_radix(int radix, std::uint64_t segment_bytes) {
     return parameters;
 }
 constexpr Parameters multi_leader_defaults() {
-    Parameters parameters = with(TreeShape::flat, 512 * kibi);
+    Parameters parameters = with_levels(TreeShape::flat, TreeShape::flat, TreeShape::flat, 512 * kibi);
     parameters.exchange = NetworkExchange::rabenseifner;
     return parameters;
 }

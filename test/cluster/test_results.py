@@ -19,7 +19,8 @@ FLAVOUR, SHAPE = sys.argv[1:3]
 SEGMENT = 256
 ONE_NODE_ONLY = ("shared",)
 MORE = {"bcast": [f"han:network=vendor,segment={SEGMENT}"], "reduce": [f"han:network=vendor,segment={SEGMENT}"],
-        "allreduce": [f"han:network=vendor,segment={SEGMENT}", f"multi_leader:leaders=2,segment={SEGMENT}"], "barrier": []}
+        "allreduce": [f"han:network=vendor,segment={SEGMENT}", f"multi_leader:leaders=2,segment={SEGMENT}",
+                      f"multi_leader:leaders=4,node=binomial,segment={SEGMENT}"], "barrier": []}
 
 
 def algorithms():

@@ -519,6 +519,19 @@ TEST(ClosedForms, OfMultiLeader) {
             EXPECT_NEAR(doubling.network_of_node(), t, tiny);
             EXPECT_NEAR(doubling.network_of_rank(), 1.0 * t / leaders, tiny);
         }
+    // Every rank a leader: none sends more than another, and the tree says how many wait for one another.
+    for (const auto& [nodes, p] : {std::pair{2, 4}, std::pair{8, 8}, std::pair{4, 5}, std::pair{16, 12}})
+        for (const auto& [tree, messages] : {std::pair{"chain", p - 1}, std::pair{"binomial", log2_floor(p)}}) {
+            const std::string setting =
+                "multi_leader:segment=0,leaders=" + std::to_string(p) + ",node=" + std::string(tree);
+            const Counted all =
+                count(Collective::allreduce, setting, grid(nodes, p), 0, divisible * 16 * static_cast<unsigned>(p));
+            const double of_node = 2.0 * (nodes - 1) / nodes;
+            EXPECT_EQ(all.waits.all, 2 * messages + 2 * log2_floor(nodes)) << nodes << " x " << p << " " << tree;
+            EXPECT_NEAR(all.network_of_rank(), of_node / p, tiny);
+            EXPECT_NEAR(all.total(), nodes * (of_node + 2 * (p - 1)), tiny);
+            EXPECT_NEAR(all.busiest_rank(), (of_node + 2.0 * (p - 1)) / p, tiny) << nodes << " x " << p << " " << tree;
+        }
     // A node with fewer ranks bounds the leaders for all.
     EXPECT_NEAR(count(Collective::allreduce, "multi_leader:segment=0", block_layout({4, 2, 4, 4}), 0, divisible)
                     .network_of_rank(),
