@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 namespace hcoll::simulation {
@@ -62,9 +63,19 @@ std::vector<s4u::Host*> make_crossbar(const Machine& machine, unsigned long node
     return hosts;
 }
 
-// All of the fabric's nodes exist; jobs take the first ones.
+// Jobs take a fabric's first nodes. Groups of a dragonfly beyond those are left out: no minimal route leads through them, and
+// SimGrid takes half a minute for the links of sixteen.
+Fabric used_part(Fabric fabric, unsigned long nodes) {
+    if (fabric.kind != Fabric::Kind::dragonfly) return fabric;
+    const unsigned long nodes_of_group = fabric.nodes() / fabric.shape[0];
+    const unsigned long used = (nodes + nodes_of_group - 1) / nodes_of_group;
+    fabric.shape[0] = static_cast<unsigned int>(std::clamp<unsigned long>(used, 2, fabric.shape[0]));
+    return fabric;
+}
+
+// All nodes of the part exist.
 std::vector<s4u::Host*> make_fabric(const Machine& machine, unsigned long nodes) {
-    const Fabric& fabric = machine.fabric;
+    const Fabric fabric = used_part(machine.fabric, nodes);
     const std::vector<unsigned int>& shape = fabric.shape;
     std::vector<s4u::Host*> hosts(fabric.nodes(), nullptr);
     unsigned long number = 0;
