@@ -74,6 +74,8 @@ clang-format             command:clang-format
 clang-tidy               command:clang-tidy
 libbenchmark-dev         module:benchmark
 gnuplot-nox|gnuplot-qt|gnuplot-x11 command:gnuplot
+g++-aarch64-linux-gnu    command:aarch64-linux-gnu-g++
+qemu-user|qemu-user-static command:qemu-aarch64
 LIST
         ;;
     *) die 2 "unknown package set '$1'" ;;

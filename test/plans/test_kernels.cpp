@@ -71,8 +71,15 @@ T any_real(Random& random) {
     return std::ldexp(static_cast<T>(static_cast<std::int64_t>(random())), exponent - 63);
 }
 
-#if defined(__FLT16_MAX__)
+// GCC 12 has no _Float16 in C++ on AArch64, though it has the macros; the other name is as old as the architecture.
+#if defined(__aarch64__)
+using Half = __fp16;
+#define HCOLL_HAS_HALF
+#elif defined(__FLT16_MAX__)
 using Half = _Float16;
+#define HCOLL_HAS_HALF
+#endif
+#if defined(HCOLL_HAS_HALF)
 template <>
 [[maybe_unused]] Half any_real<Half>(Random& random) {
     return static_cast<Half>(any_real<float>(random));
@@ -261,7 +268,7 @@ const std::vector<Case>& cases() {
     add_integer<std::uint16_t>(Element::uint16);
     add_integer<std::uint32_t>(Element::uint32);
     add_integer<std::uint64_t>(Element::uint64);
-#if defined(__FLT16_MAX__)
+#if defined(HCOLL_HAS_HALF)
     add_real<Half>(Element::float16);
 #endif
     add_real<float>(Element::float32);
