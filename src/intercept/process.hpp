@@ -44,7 +44,7 @@ public:
     const std::shared_ptr<const AgreedSettings>& agreed() const { return agreed_; }
 
     // Did this process agree on its settings with all of MPI_COMM_WORLD?
-    bool has_world() const { return has_world_.load(std::memory_order_relaxed); }
+    bool has_world() const { return has_world_.load(std::memory_order_acquire); }
 
     // MPI_Pcontrol's switch: may own algorithms run?
     bool own_mode() const { return own_mode_.load(std::memory_order_relaxed); }

@@ -23,9 +23,11 @@
     hint #34
 .endm
 
+/* Acquires: another thread may have bound the slot just now, and the backend may not look older than its address. */
 .macro hcoll_load_slot
     adrp x16, hcoll_slots + 8 * hcoll_slot
-    ldr x16, [x16, #:lo12:(hcoll_slots + 8 * hcoll_slot)]
+    add x16, x16, #:lo12:(hcoll_slots + 8 * hcoll_slot)
+    ldar x16, [x16]
     br x16
 .endm
 
