@@ -42,11 +42,16 @@ struct IsLogical : std::false_type {};
 template <class I>
 struct IsLogical<Logical<I>> : std::true_type {};
 
-// GCC's name of IEEE binary128, the Fortran REAL(16); std::is_floating_point is false for it in strict mode.
+// IEEE binary128, the Fortran REAL(16): GCC's name of it, where it is not a long double as on AArch64.
+#if defined(__SIZEOF_FLOAT128__)
 __extension__ using Quad = __float128;
+#else
+using Quad = long double;
+#endif
 
+// std::is_floating_point is false for it in strict mode, and it has no limits.
 template <class T>
-constexpr bool is_quad = std::is_same_v<T, Quad>;
+constexpr bool is_quad = std::is_same_v<T, Quad> && !std::is_same_v<T, long double>;
 template <class T>
 constexpr bool is_real = std::is_floating_point_v<T> || is_quad<T>;
 
