@@ -48,6 +48,9 @@ function(hcoll_add_mpi_test name flavour)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 120)
     endif()
+    if(CMAKE_CROSSCOMPILING_EMULATOR)
+        math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}")
+    endif()
     if(NOT arg_PRELOAD)
         set(arg_PRELOAD "${HCOLL_TEST_LIBRARY}")
     endif()
@@ -70,6 +73,10 @@ function(hcoll_add_mpi_test name flavour)
     math(EXPR hard_limit "${arg_TIMEOUT} + 60") # the script itself ends a hang, and tells where it hangs
     set(environment "HCOLL_MPIEXEC=${HCOLL_MPIEXEC_${flavour}}" "HCOLL_TEST_TIMEOUT=${arg_TIMEOUT}"
                     "HCOLL_TEST_IDLE_YIELD=$<TARGET_FILE:hcoll_idle_yield>")
+    if(CMAKE_CROSSCOMPILING_EMULATOR)
+        list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+        list(APPEND environment "HCOLL_TEST_EMULATOR=${emulator}")
+    endif()
     set_tests_properties(
         ${test}
         PROPERTIES
