@@ -23,9 +23,9 @@ CANDIDATES = {
         (512 * KIBI, ANY, "rabenseifner"),
     ],
     "allreduce": [
-        (0, 16 * KIBI, "nap"),
-        (4 * KIBI, ANY, "multi_leader:leaders=24"),
-        (256 * KIBI, ANY, "ring:segment=256k"),
+        (0, 2 * KIBI, "nap"),
+        (512, MEBI, "multi_leader:leaders=16,node=binomial,segment=0"),
+        (MEBI, ANY, "multi_leader:leaders=256,node=binomial,segment=0"),
     ],
     "barrier": [
         (0, ANY, "dissemination"),

@@ -1,5 +1,6 @@
 """Running hcoll-simulate, once for each subject: an algorithm of the library, or a peer's selector."""
 
+import ctypes
 import json
 import os
 import signal
@@ -21,6 +22,16 @@ def program(build):
     raise Mistake(f"{build} has no hcoll-simulate: it is built where SimGrid 3.32 is there (Debian's package libsimgrid-dev)")
 
 
+# Looked up here: between fork and exec is no place for it.
+PRCTL = ctypes.CDLL(None).prctl
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_this_program():
+    """In the child: however this program ends, the simulation does not go on for nobody."""
+    PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Run:
     """What one process has found: seconds by size, and what went wrong, in one sentence."""
 
@@ -36,7 +47,7 @@ def run(path, machine, ranks, collective, sizes, subject, own, timeout, options=
     result = Run(subject, own)
     # A session of its own: Ctrl-C reaches this program alone, which then ends the simulation.
     process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               start_new_session=True)
+                               start_new_session=True, preexec_fn=end_with_this_program)
     errors = []
     reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
     reader.start()

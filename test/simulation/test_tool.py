@@ -140,22 +140,38 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("no result within 1 s", done.stdout)
 
-    def test_control_c_leaves_nothing_behind(self):
+    def test_nothing_goes_on_without_the_tool(self):
         mark = "123457"
-        job = subprocess.Popen(words("--machine", "stampede2", "--ranks", 1536, "--collective", "bcast", "--bytes", mark,
-                                     "--algorithm", "binomial:segment=1k", "--repetitions", 1000),
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(2)
-        job.send_signal(signal.SIGINT)
-        _, errors = job.communicate(timeout=60)
-        self.assertEqual(job.returncode, 130, errors)
-        self.assertIn("interrupted", errors)
-        for entry in filter(str.isdigit, os.listdir("/proc")):
+
+        def simulations():
+            return [entry for entry in filter(str.isdigit, os.listdir("/proc")) if is_of(entry)]
+
+        def is_of(process):
             try:
-                with open(f"/proc/{entry}/cmdline", "rb") as file:
-                    self.assertNotIn(mark.encode(), file.read())
+                with open(f"/proc/{process}/cmdline", "rb") as file:
+                    line = file.read()
             except OSError:
-                pass
+                return False
+            return b"hcoll-simulate" in line and mark.encode() in line
+
+        def wait_until(holds):
+            deadline = time.monotonic() + 60
+            while not holds():
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.02)
+
+        for ending, status in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)):
+            with self.subTest(ending=ending):
+                job = subprocess.Popen(words("--machine", "stampede2", "--ranks", 1536, "--collective", "bcast", "--bytes", mark,
+                                             "--algorithm", "binomial:segment=1k", "--repetitions", 1000),
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                wait_until(simulations)
+                job.send_signal(ending)
+                # With simulations left, their ends of the pipes would stay open.
+                _, errors = job.communicate(timeout=60)
+                self.assertEqual(job.returncode, status, errors)
+                self.assertEqual("interrupted" in errors, ending == signal.SIGINT, errors)
+                wait_until(lambda: not simulations())
 
 
 if __name__ == "__main__":
