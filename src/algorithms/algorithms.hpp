@@ -9,7 +9,7 @@ namespace hcoll {
 
 // How leaders of nodes talk to one another, where that is a choice of its own.
 enum class NetworkModule : std::uint8_t { tree, vendor };
-enum class NetworkExchange : std::uint8_t { recursive_multiplying, rabenseifner };
+enum class NetworkExchange : std::uint8_t { recursive_multiplying, rabenseifner, ring };
 
 struct AlgorithmParameters {
     PipelineParameters pipeline;

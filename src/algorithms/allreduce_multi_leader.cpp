@@ -16,7 +16,8 @@
 //
 // Source: Bayatpour et al. 2017 (SC17), Scalable reduction collectives with data partitioning-based multi-leader design.
 // N = 2^t nodes, p ranks each: over the network, recursive multiplying with radix 2 takes t steps and t m bytes per node,
-// Rabenseifner's 2 t steps and 2 (N - 1)/N m bytes per node, a share of 1/L by each leader. On the node 2 (p - 1) m bytes: a
+// Rabenseifner's 2 t steps and 2 (N - 1)/N m bytes per node, a share of 1/L by each leader; a ring the same bytes in
+// 2 (N - 1) steps, for any N. On the node 2 (p - 1) m bytes: a
 // leader receives p - 1 messages of m/L bytes one after another and in the end sends as many, of which none waits for another:
 // two messages on the longest path. With chains 2 (p - 1) messages, with binomial trees 2 floor(log2 p); where all p ranks are
 // leaders, each rank sends 2 (p - 1)/p m of the 2 (p - 1) m, whatever the tree.
@@ -38,6 +39,16 @@ RankGroup leaders_of_slice(const Placement& placement, int slice, int slices, in
     return {std::move(leaders), rank};
 }
 
+// Every member is the end of a chain for its share of the region, which then goes back along it: around a ring, all members
+// send all the time, each to one peer only.
+void allreduce_chains(PlanBuilder& plan, const RankGroup& group, const Region& region) {
+    const Tree chain{.shape = TreeShape::chain};
+    const auto share = [&](int member) { return piece_of(region, member, group.size()); };
+    for (int member = 0; member < group.size(); ++member)
+        reduce_along(plan, group, member, chain, false, share(member), share(member));
+    for (int member = 0; member < group.size(); ++member) bcast_along(plan, group, member, chain, share(member));
+}
+
 }  // namespace
 
 Plan allreduce_multi_leader(const PlanRequest& request, const AlgorithmParameters& parameters) {
@@ -56,10 +67,12 @@ Plan allreduce_multi_leader(const PlanRequest& request, const AlgorithmParameter
     for (int slice = 0; slice < slices; ++slice) {
         if (leader(slice) != node.self()) continue;
         const RankGroup leaders = leaders_of_slice(placement, slice, slices, request.rank);
-        if (parameters.exchange == NetworkExchange::rabenseifner)
+        if (parameters.exchange == NetworkExchange::recursive_multiplying)
+            allreduce_exchange(plan, leaders, parameters.radix, result(slice), result(slice));
+        else if (parameters.exchange == NetworkExchange::rabenseifner || request.ordered)
             allreduce_halving(plan, leaders, request.ordered, result(slice), result(slice));
         else
-            allreduce_exchange(plan, leaders, parameters.radix, result(slice), result(slice));
+            allreduce_chains(plan, leaders, result(slice));
     }
     for (int slice = 0; slice < slices; ++slice) bcast_along(plan, node, leader(slice), tree, result(slice));
     return plan.finish();

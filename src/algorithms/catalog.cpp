@@ -12,7 +12,7 @@ constexpr std::string_view tree_names[] = {"flat",   "chain",    "ring",     "li
                                            "binary", "binomial", "k_nomial", "two_tree"};  // in the order of TreeShape
 constexpr std::string_view network_names[] = {"flat",     "chain",    "ring",     "linear", "binary",
                                               "binomial", "k_nomial", "two_tree", "vendor"};
-constexpr std::string_view exchange_names[] = {"recursive_multiplying", "rabenseifner"};
+constexpr std::string_view exchange_names[] = {"recursive_multiplying", "rabenseifner", "ring"};
 // Trees whose subtrees are runs that begin with their root.
 constexpr TreeShape collecting_shapes[] = {TreeShape::flat, TreeShape::chain, TreeShape::binary, TreeShape::binomial,
                                            TreeShape::k_nomial};

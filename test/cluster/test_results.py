@@ -19,7 +19,7 @@ FLAVOUR, SHAPE = sys.argv[1:3]
 SEGMENT = 256
 ONE_NODE_ONLY = ("shared",)
 MORE = {"bcast": [f"han:network=vendor,segment={SEGMENT}"], "reduce": [f"han:network=vendor,segment={SEGMENT}"],
-        "allreduce": [f"han:network=vendor,segment={SEGMENT}", f"multi_leader:leaders=2,segment={SEGMENT}",
+        "allreduce": [f"han:network=vendor,segment={SEGMENT}", f"multi_leader:leaders=2,exchange=ring,segment={SEGMENT}",
                       f"multi_leader:leaders=4,node=binomial,segment={SEGMENT}"], "barrier": []}
 
 

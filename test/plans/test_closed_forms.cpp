@@ -519,6 +519,15 @@ TEST(ClosedForms, OfMultiLeader) {
             EXPECT_NEAR(doubling.network_of_node(), t, tiny);
             EXPECT_NEAR(doubling.network_of_rank(), 1.0 * t / leaders, tiny);
         }
+    // A ring of leaders sends as little, whatever the number of nodes.
+    for (const auto& [nodes, p, leaders] : {std::tuple{2, 4, 1}, std::tuple{5, 4, 2}, std::tuple{8, 3, 3}}) {
+        const Counted ring =
+            count(Collective::allreduce, "multi_leader:segment=0,exchange=ring,leaders=" + std::to_string(leaders),
+                  grid(nodes, p), 0, static_cast<std::uint64_t>(nodes * leaders) * divisible);
+        EXPECT_EQ(ring.waits.all, 2 + 2 * (nodes - 1)) << nodes << " x " << p;
+        EXPECT_NEAR(ring.network_of_node(), 2.0 * (nodes - 1) / nodes, tiny) << nodes << " x " << p;
+        EXPECT_NEAR(ring.network_of_rank(), 2.0 * (nodes - 1) / nodes / leaders, tiny) << nodes << " x " << p;
+    }
     // Every rank a leader: none sends more than another, and the tree says how many wait for one another.
     for (const auto& [nodes, p] : {std::pair{2, 4}, std::pair{8, 8}, std::pair{4, 5}, std::pair{16, 12}})
         for (const auto& [tree, messages] : {std::pair{"chain", p - 1}, std::pair{"binomial", log2_floor(p)}}) {
