@@ -27,7 +27,14 @@ constexpr std::string_view reduce_candidates[] = {
     "topology_tree:segment=32k",
 };
 constexpr std::string_view allreduce_candidates[] = {
-    "nap", "smp", "multi_leader:leaders=8", "multi_leader:leaders=32", "han:segment=32k", "ring",
+    "nap",
+    "smp",
+    "multi_leader:leaders=8",
+    "multi_leader:leaders=32",
+    "multi_leader:leaders=2,exchange=ring",
+    "multi_leader:leaders=32,node=chain,exchange=ring",
+    "han:segment=32k",
+    "ring",
 };
 constexpr std::string_view barrier_candidates[] = {
     "hierarchical",           "hierarchical:radix=4",           "hierarchical:radix=8",
