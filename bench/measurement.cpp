@@ -112,12 +112,12 @@ Meter::Least Meter::least_of(const Subject& subject) const {
 void Meter::barrier() {
     switch_to(Side::vendor);
     check(PMPI_Barrier(MPI_COMM_WORLD));
-    if (node_bound_.exists()) node_bound_.meet();
+    meet();
 }
 
-// After a timed block: a rank that is through must not spin in the vendor's next collective on a core that another one still
-// needs for its block.
-void Meter::let_all_finish() {
+// After a timed block, too: a rank that is through must not spin in the vendor's next collective on a core that another one
+// still needs for its block.
+void Meter::meet() {
     if (node_bound_.exists()) node_bound_.meet();
 }
 
@@ -129,7 +129,7 @@ double Meter::time_alone(const Operation& operation, Side side, int iterations) 
         const double start = now();
         operation.call();
         seconds += now() - start;
-        let_all_finish();
+        meet();
     }
     return seconds / iterations;
 }
@@ -139,7 +139,7 @@ double Meter::run_least(Least least, const Subject& subject, int iterations) {
     const double mine = least == Least::exchange
                             ? node_bound_.exchange_seconds(iterations)
                             : node_bound_.copy_seconds(subject.bytes, options_.root, iterations, buffers_);
-    let_all_finish();
+    meet();
     double longest = 0;
     check(PMPI_Allreduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
     return longest;
@@ -153,7 +153,7 @@ double Meter::run_block(Current& current, Side side, int iterations) {
     switch_to(side);
     const double seconds =
         options_.sync ? time_alone(operation, side, iterations) : time_back_to_back(operation, iterations);
-    let_all_finish();
+    meet();
     switch_to(Side::vendor);
 
     // Of the ranks that found an error the lowest speaks, so that a job of thousands prints one line.

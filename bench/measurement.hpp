@@ -48,7 +48,7 @@ private:
     struct Current;
 
     void barrier();
-    void let_all_finish();
+    void meet();
     // All return what the ranks have agreed on.
     double run_block(Current& current, Side side, int iterations);
     double time_alone(const Operation& operation, Side side, int iterations);

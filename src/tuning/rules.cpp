@@ -48,8 +48,8 @@ constexpr MeasuredRule measured[] = {
 
 // What model_rules.cpp finds for 2 to 64 nodes and 8 B to 16 MB, gathered: as few rows as choose what is nowhere far from the
 // fastest candidate (test_rules.cpp says how far). For more nodes than were priced, algorithms whose steps grow with the
-// logarithm. Of what the model finds equal, long Allreduces on up to 8 nodes take what was faster on a cluster of 4 x 4 ranks: rings
-// of leaders, at 0.93 to 1.05 of Open MPI at 1 Gbit/s where a ring of all ranks was at 0.49 to 0.72, and 1.3 to 1.9 of MPICH.
+// logarithm. Long Allreduces on up to 8 nodes of up to 4 ranks take what was the fastest on a cluster (docs/tuning.md), a ring of
+// leaders, even where the model prefers another; with more ranks a node, all of them lead, so that none has to reduce more.
 constexpr ModelledRule modelled[] = {
     {Collective::bcast, 8, 32, 32 * kibi, "han:network=k_nomial"},
     {Collective::bcast, 8, 32, any_size, "topology_tree:segment=8k"},
@@ -81,12 +81,9 @@ constexpr ModelledRule modelled[] = {
     {Collective::allreduce, 8, 1, any_size, "ring"},
     {Collective::allreduce, 8, 2, 2 * kibi, "smp"},
     {Collective::allreduce, 8, 2, 128 * kibi, "multi_leader:leaders=32"},
-    {Collective::allreduce, 8, 2, any_size, "multi_leader:leaders=2,exchange=ring"},
-    {Collective::allreduce, 8, 4, 2 * kibi, "nap"},
-    {Collective::allreduce, 8, 4, 128 * kibi, "multi_leader:leaders=32"},
-    {Collective::allreduce, 8, 4, any_size, "multi_leader:leaders=2,exchange=ring"},
     {Collective::allreduce, 8, any, 2 * kibi, "nap"},
     {Collective::allreduce, 8, any, 128 * kibi, "multi_leader:leaders=32"},
+    {Collective::allreduce, 8, 4, any_size, "multi_leader:leaders=2,exchange=ring"},
     {Collective::allreduce, 8, any, any_size, "multi_leader:leaders=32,node=chain,exchange=ring"},
     {Collective::allreduce, 16, 1, 8 * kibi, "smp"},
     {Collective::allreduce, 16, 1, 128 * kibi, "multi_leader:leaders=32"},

@@ -167,7 +167,6 @@ class Mistakes(unittest.TestCase):
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 wait_until(simulations)
                 job.send_signal(ending)
-                # With simulations left, their ends of the pipes would stay open.
                 _, errors = job.communicate(timeout=60)
                 self.assertEqual(job.returncode, status, errors)
                 self.assertEqual("interrupted" in errors, ending == signal.SIGINT, errors)
