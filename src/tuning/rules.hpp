@@ -1,7 +1,7 @@
 // The built-in rules: what runs where nothing was set.
 //
 // On one node a rule exists where, and only where, an algorithm was measured to be faster than the vendor's. Over several
-// nodes only long Allreduces have been measured: there the cost model chooses (model_rules.hpp), from default machine parameters.
+// nodes only long Allreduces have been measured; for the rest the cost model chooses (model_rules.hpp), from default parameters.
 #pragma once
 
 #include <span>
