@@ -83,7 +83,10 @@ public:
             prepare(bytes);
             for (int i = 0; i < options_.warmup; ++i) call();
             std::vector<double> seconds;
-            for (int i = 0; i < options_.repetitions; ++i) time_one(seconds);
+            if (options_.back_to_back)
+                seconds.push_back(time_calls(options_.repetitions));
+            else
+                for (int i = 0; i < options_.repetitions; ++i) seconds.push_back(time_calls(1));
             finish_size(bytes, seconds);
         }
     }
@@ -190,17 +193,20 @@ private:
         }
     }
 
-    void time_one(std::vector<double>& seconds) {
+    // One call's part of the time from when all ranks begin until the last one is through with `calls`.
+    double time_calls(int calls) {
         if (options_.check) fill();
         job.together->wait();
         job.begin = s4u::Engine::get_clock();  // the same on all ranks
         job.end = job.begin;
-        const int status = call();
+        for (int i = 0; i < calls; ++i)
+            if (call() != MPI_SUCCESS) ++job.wrong;
         job.end = std::max(job.end, s4u::Engine::get_clock());
-        if (status != MPI_SUCCESS || (options_.check && !is_right())) ++job.wrong;
+        if (options_.check && !is_right()) ++job.wrong;
         job.together->wait();
-        seconds.push_back(job.end - job.begin);
+        const double seconds = (job.end - job.begin) / calls;
         job.together->wait();
+        return seconds;
     }
 
     void finish_size(std::uint64_t bytes, std::vector<double>& seconds) {
@@ -319,7 +325,8 @@ void use_real_world() { MPI_COMM_WORLD = s4u::Actor::self()->extension<simgrid::
 
 // What a CPU spends on messages, and the noise that keeps it from going on.
 void set_overheads(const Options& options) {
-    const auto overhead = [&machine = options.machine, noise = Noise(options.noise, options.seed)](
+    const auto overhead = [&machine = options.machine,
+                           noise = Noise(options.noise, options.seed, options.noise_together)](
                               std::size_t bytes, const s4u::Host* from, const s4u::Host* to) {
         const double seconds = message_overhead(machine, bytes, from == to);
         // Actors are numbered from 1, in the order of ranks.

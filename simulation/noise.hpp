@@ -1,5 +1,6 @@
 // Noise as in Luo 2020, section 3.4.2: ten times a second a rank is kept from its work for a time that is uniform between
-// none and twice the mean. Every rank's pauses begin at a phase of its own.
+// none and twice the mean. The source does not say whether all ranks' pauses begin at the same time, as they do where all
+// have started their timers in MPI_Init, or each rank's at a phase of its own; either can be had.
 #pragma once
 
 #include <cmath>
@@ -9,12 +10,12 @@ namespace hcoll::simulation {
 
 class Noise {
 public:
-    Noise(double share, unsigned int seed) : share_(share), seed_(seed) {}
+    Noise(double share, unsigned int seed, bool together) : share_(share), seed_(seed), together_(together) {}
 
     // How long `rank` still has to pause at `time`, in seconds; the same in every run.
     double left(int rank, double time) const {
         if (share_ <= 0) return 0;
-        const double shifted = time + period * uniform(rank, 0);
+        const double shifted = together_ ? time : time + period * uniform(rank, 0);
         const double number = std::floor(shifted / period);
         const double begin = number * period;
         const double length = 2 * share_ * period * uniform(rank, 1 + static_cast<std::uint64_t>(number));
@@ -36,6 +37,7 @@ private:
 
     double share_;
     unsigned int seed_;
+    bool together_;
 };
 
 }  // namespace hcoll::simulation

@@ -105,7 +105,10 @@ bool read_options(int argc, char** argv, Options& options, int& status) {
     app.add_flag("--check", options.check, "move real data, and check every rank's result");
     app.add_flag("--predefined-op", options.predefined_op,
                  "reduce by MPI_SUM, whose time SimGrid's own algorithms do not charge");
+    app.add_flag("--back-to-back", options.back_to_back,
+                 "time all repetitions as one, without waiting for all ranks between two calls");
     app.add_option("--noise", options.noise, "share of each rank's time that is taken from it, such as 0.05");
+    app.add_flag("--noise-together", options.noise_together, "all ranks' pauses begin at the same time");
     app.add_option("--seed", options.seed, "of the noise");
     try {
         app.parse(argc, argv);

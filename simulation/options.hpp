@@ -20,10 +20,12 @@ struct Options {
     int root = 0;
     int warmup = 1;
     int repetitions = 1;
-    bool check = false;          // with real data, every rank's result compared with what it has to be
-    bool predefined_op = false;  // MPI_SUM, in place of an operation of the program
-    double noise = 0;            // share of a rank's time that is taken from it
-    unsigned int seed = 1;       // of the noise
+    bool check = false;           // with real data, every rank's result compared with what it has to be
+    bool predefined_op = false;   // MPI_SUM, in place of an operation of the program
+    bool back_to_back = false;    // ranks do not wait for each other between the calls that are timed
+    double noise = 0;             // share of a rank's time that is taken from it
+    bool noise_together = false;  // from all ranks at the same time
+    unsigned int seed = 1;        // of the noise
 
     bool is_own() const { return selector.empty(); }
     unsigned long nodes() const;  // ranks fill node after node; the last one may have fewer

@@ -59,7 +59,9 @@ def _parser():
     parser.add_argument("--root", type=int, default=0, metavar="RANK", help="of Bcast and Reduce (default: 0)")
     parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="calls whose mean is taken (default: 1)")
     parser.add_argument("--warmup", type=int, default=1, metavar="N", help="calls before (default: 1)")
+    parser.add_argument("--back-to-back", action="store_true", help="time all repetitions as one: ranks do not meet between calls")
     parser.add_argument("--noise", type=float, default=0, metavar="PERCENT", help="of each rank's time, ten times a second")
+    parser.add_argument("--noise-together", action="store_true", help="all ranks' pauses begin at the same time")
     parser.add_argument("--check", action="store_true", help="move real data and check every rank's result; for small jobs")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for each subject (default: 600)")
     parser.add_argument("--json", default="", metavar="FILE", help="write the results there")
@@ -94,6 +96,9 @@ def simulate(options):
     passed_on = ["--root", str(options.root), "--repetitions", str(options.repetitions), "--warmup", str(options.warmup)]
     if options.noise:
         passed_on += ["--noise", str(options.noise / 100)]
+    for flag in ("back_to_back", "noise_together"):
+        if getattr(options, flag):
+            passed_on.append("--" + flag.replace("_", "-"))
     if options.check:
         passed_on.append("--check")
     # Barrier has no bytes, but the option must be a size.
@@ -103,7 +108,8 @@ def simulate(options):
     found = output.rows(machine, options.collective, options.ranks, sizes, done)
     data = output.document(machine, options.collective, options.ranks,
                            {"root": options.root, "repetitions": options.repetitions, "warmup": options.warmup,
-                            "noise_percent": options.noise}, found, done)
+                            "back_to_back": options.back_to_back, "noise_percent": options.noise,
+                            "noise_together": options.noise_together}, found, done)
     sys.stdout.write(output.table(data))
     if options.json:
         output.write_json(data, options.json)

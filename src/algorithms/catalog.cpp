@@ -48,6 +48,10 @@ constexpr Parameter receives = number_parameter(
     "receives", 1, max_window, "segments for which receives are posted, from each peer",
     [](Parameters& p, std::uint64_t value) { p.pipeline.receives = static_cast<std::uint32_t>(value); },
     [](const Parameters& p) { return std::uint64_t{p.pipeline.receives}; });
+constexpr Parameter window = number_parameter(
+    "window", 0, max_window, "segments open at once, at most; 1 waits for one to be through before the next; 0 chooses",
+    [](Parameters& p, std::uint64_t value) { p.pipeline.window = static_cast<std::uint32_t>(value); },
+    [](const Parameters& p) { return std::uint64_t{p.pipeline.window}; });
 constexpr Parameter tree = choice_parameter(
     "tree", tree_names, "shape of the tree",
     [](Parameters& p, std::uint64_t value) { p.tree.shape = static_cast<TreeShape>(value); },
@@ -116,17 +120,18 @@ constexpr Parameter collecting_node = choice_parameter(
     [](Parameters& p, std::uint64_t value) { p.levels.node.shape = collecting_shapes[value]; },
     [](const Parameters& p) { return collecting_index(p.levels.node.shape); });
 
-constexpr const Parameter* pipelined[] = {&segment, &sends, &receives};
-constexpr const Parameter* pipelined_tree[] = {&tree, &tree_radix, &segment, &sends, &receives};
-constexpr const Parameter* pipelined_k_nomial[] = {&tree_radix, &segment, &sends, &receives};
-constexpr const Parameter* multiplying[] = {&exchange_radix, &segment, &sends, &receives};
-constexpr const Parameter* han[] = {&network, &node, &socket, &sockets, &tree_radix, &segment, &sends, &receives};
-constexpr const Parameter* levels[] = {&network_tree, &node,    &socket, &sockets,
-                                       &tree_radix,   &segment, &sends,  &receives};
-constexpr const Parameter* smp[] = {&exchange_radix, &node, &socket, &sockets, &segment, &sends, &receives};
-constexpr const Parameter* nap[] = {&nap_radix, &segment, &sends, &receives};
+constexpr const Parameter* pipelined[] = {&segment, &sends, &receives, &window};
+constexpr const Parameter* pipelined_tree[] = {&tree, &tree_radix, &segment, &sends, &receives, &window};
+constexpr const Parameter* pipelined_k_nomial[] = {&tree_radix, &segment, &sends, &receives, &window};
+constexpr const Parameter* multiplying[] = {&exchange_radix, &segment, &sends, &receives, &window};
+constexpr const Parameter* han[] = {&network, &node,  &socket,   &sockets, &tree_radix,
+                                    &segment, &sends, &receives, &window};
+constexpr const Parameter* levels[] = {&network_tree, &node,  &socket,   &sockets, &tree_radix,
+                                       &segment,      &sends, &receives, &window};
+constexpr const Parameter* smp[] = {&exchange_radix, &node, &socket, &sockets, &segment, &sends, &receives, &window};
+constexpr const Parameter* nap[] = {&nap_radix, &segment, &sends, &receives, &window};
 constexpr const Parameter* multi_leader[] = {&leaders, &collecting_node, &exchange, &exchange_radix,
-                                             &segment, &sends,           &receives};
+                                             &segment, &sends,           &receives, &window};
 constexpr const Parameter* collecting[] = {&collecting_network, &collecting_node, &tree_radix};
 constexpr const Parameter* exchanging[] = {&exchange_radix};
 constexpr const Parameter* exchanging_nodes[] = {&exchange_radix, &collecting_node};

@@ -227,6 +227,8 @@ void PlanBuilder::end_phase() {
         wanted = std::min<std::uint64_t>({2 * in_flight, max_window, most_scratch_bytes / segment_scratch});
         wanted = std::max<std::uint64_t>(wanted, 1);
     }
+    // A ring would come to a halt.
+    if (pipeline_.window != 0 && !ended.is_ring()) wanted = std::min<std::uint64_t>(wanted, pipeline_.window);
     ended.window = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(ended.segments(), 1, wanted));
     predecessors_.clear();
     reads_.clear();

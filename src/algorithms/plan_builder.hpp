@@ -27,6 +27,7 @@ struct PipelineParameters {
     std::uint64_t segment_bytes = 0;  // 0: the message is one segment
     std::uint32_t sends = 2;
     std::uint32_t receives = 4;
+    std::uint32_t window = 0;  // most segments that may be open at once, but in rings; 0: what pays
 };
 
 // The `index`-th of `count` nearly equal pieces of a region; may be empty.

@@ -42,7 +42,7 @@ def draw_algorithm(draw, algorithms, has_message):
     chosen = []
     if has_message and "single_copy" in parameters:
         chosen.append("single_copy=" + draw.choice(SINGLE_COPIES))
-    for parameter, values in (("segment", SEGMENTS), ("sends", WINDOWS), ("receives", WINDOWS)):
+    for parameter, values in (("segment", SEGMENTS), ("sends", WINDOWS), ("receives", WINDOWS), ("window", WINDOWS)):
         if parameter in parameters:
             chosen.append(parameter + "=" + draw.choice(values))
     return name + (":" + ",".join(chosen) if chosen else "")

@@ -54,18 +54,22 @@ bool depends_on(Collective collective, int rank, int paused) {
     return collective == Collective::bcast ? is_inside(rank, paused) : is_inside(paused, rank);
 }
 
-std::vector<Plan> plans_of(const Scenario& scenario) {
+std::vector<Plan> plans_of(const Scenario& scenario, const PipelineParameters& pipeline) {
     PlanCase plan_case;
     plan_case.algorithm = find_algorithm(scenario.collective, "binary");
     plan_case.parameters = plan_case.algorithm->defaults;
-    plan_case.parameters.pipeline = {bytes / segments, 2, scenario.receives};
+    plan_case.parameters.pipeline = pipeline;
     plan_case.ranks = ranks;
     plan_case.units = bytes;
     return build_plans(plan_case);
 }
 
-void wait_between_segments(std::vector<Plan>& plans) {
-    for (Plan& plan : plans) plan.phases[0].window = plan.sends = plan.receives = 1;
+std::vector<Plan> event_driven(const Scenario& scenario) {
+    return plans_of(scenario, {.segment_bytes = bytes / segments, .sends = 2, .receives = scenario.receives});
+}
+
+std::vector<Plan> waiting_between_segments(const Scenario& scenario) {
+    return plans_of(scenario, {.segment_bytes = bytes / segments, .sends = 1, .receives = 1, .window = 1});
 }
 
 struct Effect {
@@ -110,7 +114,7 @@ const Scenario reduce_long{Collective::reduce, many_ports(), 64, 20};
 
 TEST(Adapt, APauseDelaysExactlyThoseWhoNeedTheData) {
     for (const Scenario& scenario : {bcast_short, bcast_long, bcast_many_ports, reduce_short, reduce_long}) {
-        const Effect effect = pause_in_the_middle(plans_of(scenario), scenario, 6);
+        const Effect effect = pause_in_the_middle(event_driven(scenario), scenario, 6);
         print("event-driven", scenario, 6, effect);
         for (int rank = 0; rank < ranks; ++rank) {
             const double delayed = effect.delayed[static_cast<std::size_t>(rank)];
@@ -127,7 +131,7 @@ TEST(Adapt, APauseDelaysExactlyThoseWhoNeedTheData) {
 TEST(Adapt, NobodyElseNoticesWhicheverRankIsPaused) {
     for (const Scenario& scenario : {bcast_short, bcast_long, bcast_many_ports, reduce_short, reduce_long})
         for (int paused = 0; paused < ranks; ++paused) {
-            const Effect effect = pause_in_the_middle(plans_of(scenario), scenario, paused);
+            const Effect effect = pause_in_the_middle(event_driven(scenario), scenario, paused);
             for (int rank = 0; rank < ranks; ++rank) {
                 if (depends_on(scenario.collective, rank, paused)) continue;
                 EXPECT_EQ(effect.delayed[static_cast<std::size_t>(rank)], 0)
@@ -142,7 +146,7 @@ TEST(Adapt, NobodyElseNoticesWhicheverRankIsPaused) {
 TEST(Adapt, OfAReduceThroughSinglePortsOthersWaitForAPortAndNoMore) {
     for (const int pause_messages : {6, 20, 30}) {
         const Scenario scenario{Collective::reduce, single_port(), 64, pause_messages};
-        const Effect effect = pause_in_the_middle(plans_of(scenario), scenario, 6);
+        const Effect effect = pause_in_the_middle(event_driven(scenario), scenario, 6);
         print("event-driven, single port", scenario, 6, effect);
         for (int rank = 0; rank < ranks; ++rank) {
             if (depends_on(scenario.collective, rank, 6)) continue;
@@ -153,9 +157,7 @@ TEST(Adapt, OfAReduceThroughSinglePortsOthersWaitForAPortAndNoMore) {
 
 TEST(Adapt, AWaitBetweenSegmentsDelaysEverybody) {
     for (const Scenario& scenario : {bcast_short, bcast_long, bcast_many_ports, reduce_short, reduce_long}) {
-        std::vector<Plan> plans = plans_of(scenario);
-        wait_between_segments(plans);
-        const Effect effect = pause_in_the_middle(plans, scenario, 6);
+        const Effect effect = pause_in_the_middle(waiting_between_segments(scenario), scenario, 6);
         print("waiting between segments", scenario, 6, effect);
         for (int rank = 0; rank < ranks; ++rank)
             EXPECT_GT(effect.delayed[static_cast<std::size_t>(rank)], message_seconds) << rank;

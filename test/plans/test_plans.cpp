@@ -30,12 +30,12 @@ std::vector<std::uint64_t> unit_counts(std::uint64_t segment, int ranks) {
 
 struct Shape {
     std::uint64_t segment_bytes;
-    std::uint32_t unit_bytes, sends, receives;
+    std::uint32_t unit_bytes, sends, receives, window = 0;
     std::uint64_t segment() const {
         return segment_bytes == 0 ? 5 : std::max<std::uint64_t>(segment_bytes / unit_bytes, 1);
     }
 };
-constexpr Shape shapes[] = {{3, 1, 1, 1}, {16, 4, 2, 4}, {7, 8, 3, 2}, {0, 2, 2, 4}};
+constexpr Shape shapes[] = {{3, 1, 1, 1}, {16, 4, 2, 4}, {7, 8, 3, 2}, {0, 2, 2, 4}, {4, 2, 1, 1, 1}};
 
 struct Operation {
     bool in_place, ordered;
@@ -60,7 +60,7 @@ PlanCase case_of(const Algorithm& algorithm, const Shape& shape, int ranks, int 
                        .units = algorithm.collective == Collective::barrier ? 1 : units,
                        .unit_bytes = shape.unit_bytes,
                        .layout = {}};
-    plan_case.parameters.pipeline = {shape.segment_bytes, shape.sends, shape.receives};
+    plan_case.parameters.pipeline = {shape.segment_bytes, shape.sends, shape.receives, shape.window};
     return plan_case;
 }
 
