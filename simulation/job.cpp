@@ -63,6 +63,16 @@ void add(void* left, void* right, int* count, MPI_Datatype* type) {
 int ranks_of_job() { return job.options->ranks; }
 void meet() { job.together->wait(); }
 
+// The calling rank goes on when its pause is over.
+void sit_out_pause() {
+    if (job.options->noise <= 0) return;
+    const Noise noise(job.options->noise, job.options->seed, job.options->noise_together);
+    // Actors are numbered from 1, in the order of ranks.
+    const int rank = static_cast<int>(s4u::this_actor::get_pid()) - 1;
+    const double seconds = noise.left(rank, s4u::Engine::get_clock());
+    if (seconds > 0) s4u::this_actor::sleep_for(seconds);
+}
+
 namespace {
 
 std::byte* map_region(std::uint64_t bytes) {
@@ -310,6 +320,29 @@ int simgrid::smpi::allgather__ring(const void* send, int, MPI_Datatype, void* re
 }
 void smpi_comm_copy_buffer_callback(simgrid::kernel::activity::CommImpl* comm, void* buff, std::size_t buff_size);
 
+// A rank begins every message, and finds it completed, in these two of SimGrid's own: there it notices that it is kept from its
+// work. (The costs that SimGrid lets a program set are not asked for where a long message is received, or sent by a call that waits.)
+namespace simgrid::smpi {
+class Request {
+public:
+    void start();
+    static void finish_wait(MPI_Request* request, MPI_Status* status);
+};
+}  // namespace simgrid::smpi
+
+void simgrid::smpi::Request::start() {
+    static const auto original =
+        reinterpret_cast<void (*)(Request*)>(dlsym(RTLD_NEXT, "_ZN7simgrid4smpi7Request5startEv"));
+    hcoll::simulation::sit_out_pause();
+    original(this);
+}
+void simgrid::smpi::Request::finish_wait(MPI_Request* request, MPI_Status* status) {
+    static const auto original = reinterpret_cast<void (*)(MPI_Request*, MPI_Status*)>(
+        dlsym(RTLD_NEXT, "_ZN7simgrid4smpi7Request11finish_waitEPPS1_P10MPI_Status"));
+    original(request, status);
+    hcoll::simulation::sit_out_pause();
+}
+
 namespace hcoll::simulation {
 
 namespace {
@@ -323,15 +356,10 @@ void copy_short_messages(smx_activity_t message, void* buffer, std::size_t bytes
 // the rank is of, which algorithms with a level for nodes take for another communicator.
 void use_real_world() { MPI_COMM_WORLD = s4u::Actor::self()->extension<simgrid::smpi::ActorExt>()->comm_world(); }
 
-// What a CPU spends on messages, and the noise that keeps it from going on.
+// What a CPU spends on messages.
 void set_overheads(const Options& options) {
-    const auto overhead = [&machine = options.machine,
-                           noise = Noise(options.noise, options.seed, options.noise_together)](
-                              std::size_t bytes, const s4u::Host* from, const s4u::Host* to) {
-        const double seconds = message_overhead(machine, bytes, from == to);
-        // Actors are numbered from 1, in the order of ranks.
-        const int rank = static_cast<int>(s4u::this_actor::get_pid()) - 1;
-        return seconds + noise.left(rank, s4u::Engine::get_clock() + seconds);
+    const auto overhead = [&machine = options.machine](std::size_t bytes, const s4u::Host* from, const s4u::Host* to) {
+        return message_overhead(machine, bytes, from == to);
     };
     for (const SmpiOperation each : {SmpiOperation::SEND, SmpiOperation::ISEND, SmpiOperation::RECV})
         smpi_register_op_cost_callback(each, overhead);
