@@ -253,7 +253,7 @@ void set_environment(const Options& options) {
         else
             ++entry;
     }
-    for (std::size_t i = 0; i < intercepted_count; ++i) {
+    for (std::size_t i = 0; i < collective_count; ++i) {
         const std::string name = "LIBHCOLL_" + to_upper(collective_names[i].name);
         const bool is_it = static_cast<Collective>(i) == options.collective;
         setenv(name.c_str(), is_it ? options.algorithm.c_str() : "vendor", 1);

@@ -19,12 +19,12 @@ constexpr std::uint64_t element_bytes = 8;  // of reductions
 
 Collective find_collective(std::string_view name) {
     std::vector<std::string_view> names;
-    for (std::size_t i = 0; i < intercepted_count; ++i) {
-        if (collective_names[i].name == name) return static_cast<Collective>(i);
-        names.push_back(collective_names[i].name);
+    for (const Collective each : {Collective::bcast, Collective::reduce, Collective::allreduce, Collective::barrier}) {
+        if (name_of(each) == name) return each;
+        names.push_back(name_of(each));
     }
     throw std::runtime_error(
-        fmt::format("'{}' is no collective that libhcoll runs; those are {}", name, alternatives(names)));
+        fmt::format("'{}' is no collective that is simulated; those are {}", name, alternatives(names)));
 }
 
 void check_algorithm(const Options& options) {

@@ -87,7 +87,7 @@ def _subjects(options, sizes):
 
 def simulate(options):
     if options.collective not in candidates.CANDIDATES:
-        raise Mistake(f"'{options.collective}' is no collective that libhcoll runs; those are {', '.join(candidates.CANDIDATES)}")
+        raise Mistake(f"'{options.collective}' is no collective that is simulated; those are {', '.join(candidates.CANDIDATES)}")
     sizes = [0] if options.collective == "barrier" else read_sizes(options.bytes)
     subjects = _subjects(options, sizes)
     path = machine_file(options.machine)

@@ -11,8 +11,6 @@
 namespace hcoll {
 
 inline constexpr std::size_t collective_count = 7;
-// The first ones are those whose calls are intercepted; the others exist as plans.
-inline constexpr std::size_t intercepted_count = 4;
 
 // In the order of Collective: the name in settings, reports and hcoll-bench, and MPI's.
 struct CollectiveName {
@@ -26,13 +24,16 @@ inline constexpr CollectiveName collective_names[collective_count] = {
 inline std::string_view name_of(Collective collective) {
     return collective_names[static_cast<std::size_t>(collective)].name;
 }
-inline bool is_intercepted(Collective collective) { return static_cast<std::size_t>(collective) < intercepted_count; }
 inline bool has_root(Collective collective) {
     return collective == Collective::bcast || collective == Collective::reduce || collective == Collective::gather ||
            collective == Collective::scatter;
 }
 // Does it move what the application gave it? A barrier does not: its plan has one unit, a byte that says nothing.
 inline bool has_message(Collective collective) { return collective != Collective::barrier; }
+// Does every rank have a block of its own in it, among those of all ranks?
+inline bool has_blocks(Collective collective) {
+    return collective == Collective::gather || collective == Collective::scatter || collective == Collective::allgather;
+}
 // Does it combine operands?
 inline bool is_reduction(Collective collective) {
     return collective == Collective::reduce || collective == Collective::allreduce;

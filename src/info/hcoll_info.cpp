@@ -44,7 +44,6 @@ Json algorithms_json() {
                                   {"range", parameter_range(*parameter)},
                                   {"help", parameter->help}});
         list.push_back({{"collective", name_of(algorithm.collective)},
-                        {"intercepted", is_intercepted(algorithm.collective)},
                         {"name", algorithm.name},
                         {"help", algorithm.help},
                         {"parameters", parameters}});
@@ -61,21 +60,8 @@ Json libraries_json(const info::Job& job) {
     return list;
 }
 
-// The MPI functions whose algorithms exist as plans, but whose calls are not intercepted.
-std::string not_intercepted() {
-    std::string names;
-    for (std::size_t i = intercepted_count; i < collective_count; ++i)
-        names += fmt::format("{}{}",
-                             names.empty()               ? ""
-                             : i + 1 == collective_count ? " and "
-                                                         : ", ",
-                             collective_names[i].mpi_name);
-    return names;
-}
-
-void print_text_of_algorithms(const Json& algorithms, bool intercepted) {
+void print_text_of_algorithms(const Json& algorithms) {
     for (const Json& algorithm : algorithms) {
-        if (algorithm["intercepted"].get<bool>() != intercepted) continue;
         fmt::print("  {:<10} {:<20} {}\n", algorithm["collective"].get<std::string>(),
                    algorithm["name"].get<std::string>(), algorithm["help"].get<std::string>());
         for (const Json& parameter : algorithm["parameters"])
@@ -117,15 +103,12 @@ void print_text(const Json& document) {
                    rank["cores"].get<int>(), rank["cores_of_host"].get<int>());
 
     fmt::print("\nAlgorithms (LIBHCOLL_<COLLECTIVE>=<algorithm>[:key=value,...], or auto, shared, or vendor)\n");
-    print_text_of_algorithms(document["algorithms"], true);
-    fmt::print("\nPlans without a setting: {} are not intercepted yet\n", not_intercepted());
-    print_text_of_algorithms(document["algorithms"], false);
+    print_text_of_algorithms(document["algorithms"]);
     if (document.contains("problem")) fmt::print("\n{}\n", document["problem"].get<std::string>());
 }
 
-void print_reference_of_algorithms(const Json& algorithms, bool intercepted) {
+void print_reference_of_algorithms(const Json& algorithms) {
     for (const Json& algorithm : algorithms) {
-        if (algorithm["intercepted"].get<bool>() != intercepted) continue;
         fmt::print("\n### {}: {}\n\n{}.\n", algorithm["collective"].get<std::string>(),
                    algorithm["name"].get<std::string>(), algorithm["help"].get<std::string>());
         if (algorithm["parameters"].empty()) continue;
@@ -161,13 +144,7 @@ void print_reference(const Json& document) {
         "that "
         "many bytes or more straight from one rank's memory to another's "
         "([algorithms](algorithms.md#shared-memory)).\n");
-    print_reference_of_algorithms(document["algorithms"], true);
-    fmt::print(
-        "\n## Plans that no call uses yet\n\nCalls of {} are not intercepted: they are the MPI library's own, whatever "
-        "is "
-        "set, and there is no setting for them. Their algorithms exist as plans, which are tested and can be priced.\n",
-        not_intercepted());
-    print_reference_of_algorithms(document["algorithms"], false);
+    print_reference_of_algorithms(document["algorithms"]);
 }
 
 int mistake(const std::string& problem) {

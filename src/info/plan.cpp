@@ -38,7 +38,7 @@ struct Call {
 
 Problem find_collective(std::string_view name, Call& call) {
     std::vector<std::string_view> names;
-    for (std::size_t i = 0; i < intercepted_count; ++i) {
+    for (std::size_t i = 0; i < collective_count; ++i) {
         names.push_back(collective_names[i].name);
         if (name != collective_names[i].name) continue;
         call.collective = static_cast<Collective>(i);

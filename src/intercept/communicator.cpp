@@ -270,7 +270,7 @@ void Communicator::set_up() {
 DecisionTables Communicator::make_decisions(const Settings& settings, const Placement& placement,
                                             bool has_shared_memory) const {
     DecisionTables decisions;
-    for (std::size_t i = 0; i < intercepted_count; ++i)
+    for (std::size_t i = 0; i < collective_count; ++i)
         decisions[i] = make_decision_table(settings, Process::vendor_kind(), static_cast<Collective>(i), placement,
                                            has_shared_memory);
     return decisions;
@@ -335,13 +335,13 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
     // What the rules say is for cores that are far apart; whom a setting asks for it gets it.
     if (wants_single_copy && find_single_copy(agreed.settings.single_copy) &&
         agreed.settings.single_copy == SingleCopyWay::automatic && !is_single_copy_faster())
-        for (std::size_t i = 0; i < intercepted_count; ++i)
+        for (std::size_t i = 0; i < collective_count; ++i)
             if (agreed.settings.choices[i].kind == AlgorithmChoice::Kind::automatic)
                 for (SizeRange& range : decisions[i]) range.decision.do_without_single_copy();
     for (DecisionTable& table : decisions)
         for (SizeRange& range : table) range.decision.note_order(*own_->placement);
     own_->decisions = std::move(decisions);
-    for (std::size_t i = 0; i < intercepted_count; ++i)
+    for (std::size_t i = 0; i < collective_count; ++i)
         vendor_only_[i] =
             leaves_all_to_vendor(own_->decisions[i]) ? own_->decisions[i].front().decision.why.c_str() : nullptr;
     mode_ = Mode::own;

@@ -78,7 +78,7 @@ private:
     std::size_t bytes_ = 0;
 };
 
-using DecisionTables = std::array<DecisionTable, intercepted_count>;
+using DecisionTables = std::array<DecisionTable, collective_count>;
 
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
 struct OwnAlgorithms {
@@ -133,7 +133,7 @@ struct OwnAlgorithms {
             return decision != nullptr && count == elements && known.type == type && known.op == op;
         }
     };
-    std::array<RepeatedReduction, intercepted_count> repeated_reductions;
+    std::array<RepeatedReduction, collective_count> repeated_reductions;
     MPI_Datatype contiguous_type = MPI_DATATYPE_NULL;  // the predefined type without gaps that was used last
 };
 
@@ -228,7 +228,7 @@ private:
     // States are never given back to the allocator: a thread that looks at one by a stale hint finds another key.
     std::atomic<std::uintptr_t> key_{0};
     Mode mode_ = Mode::counting;
-    std::array<const char*, intercepted_count> vendor_only_{};  // why no message of that collective runs here
+    std::array<const char*, collective_count> vendor_only_{};  // why no message of that collective runs here
     const char* why_vendor_ = nullptr;
     MPI_Comm handle_ = MPI_COMM_NULL;
     int rank_ = 0;

@@ -315,6 +315,70 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
     });
 }
 
+int run_blocks(Communicator& communicator, const Decision& decision, Collective collective,
+               const BlockArguments& blocks) {
+    return guarded(communicator, [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        const int rank = communicator.rank();
+        const auto ranks = static_cast<std::uint64_t>(communicator.size());
+        const bool is_scatter = collective == Collective::scatter;
+        const bool has_all = collective == Collective::allgather || rank == blocks.root;
+        const bool in_place = has_all && (is_scatter ? blocks.receive : blocks.send) == MPI_IN_PLACE;
+        const bool sends = is_scatter ? has_all : !in_place;
+        const bool receives = is_scatter ? !in_place : has_all;
+        const std::uint64_t block = sends ? blocks.send_count * type_size(blocks.send_type)
+                                          : blocks.receive_count * type_size(blocks.receive_type);
+        const PlanKey key{.collective = collective, .in_place = in_place, .root = blocks.root, .units = block};
+        const auto plan = own.plans.get(key, [&] {
+            return decision.algorithm->build({.ranks = communicator.size(),
+                                              .rank = rank,
+                                              .root = key.root,
+                                              .units = block,
+                                              .in_place = in_place,
+                                              .placement = own.placement.get()},
+                                             decision.parameters);
+        });
+        // Ranks may describe the same bytes by different types: what travels are the bytes of the signature.
+        const bool packs = sends && !has_no_gaps(own, blocks.send_type);
+        const bool unpacks = receives && !has_no_gaps(own, blocks.receive_type);
+        const std::uint64_t sent_blocks = is_scatter ? ranks : 1;
+        const std::uint64_t received_blocks = is_scatter ? 1 : ranks;
+        const std::uint64_t packed_bytes = packs ? sent_blocks * block : 0;
+        const std::uint64_t unpacked_bytes = unpacks ? received_blocks * block : 0;
+        std::byte* scratch = own.scratch.get(plan->scratch_units() + packed_bytes + unpacked_bytes);
+        std::byte* packed = scratch + plan->scratch_units();
+        std::byte* unpacked = packed + packed_bytes;
+
+        const auto* input = sends ? static_cast<const std::byte*>(blocks.send) : nullptr;
+        if (packs) {
+            if (const int status =
+                    pack(blocks.send, sent_blocks * blocks.send_count, blocks.send_type, packed, own.duplicate);
+                status != MPI_SUCCESS)
+                return status;
+            input = packed;
+        }
+        auto* output = receives ? static_cast<std::byte*>(blocks.receive) : nullptr;
+        if (unpacks) {
+            output = unpacked;
+            Extent extent;
+            int status = in_place ? get_extent(blocks.receive_type, extent) : MPI_SUCCESS;
+            const MPI_Aint own_place = static_cast<MPI_Aint>(blocks.receive_count) * extent.extent * rank;
+            if (in_place && status == MPI_SUCCESS)
+                status = pack(static_cast<const std::byte*>(blocks.receive) + own_place, blocks.receive_count,
+                              blocks.receive_type, unpacked + static_cast<std::uint64_t>(rank) * block, own.duplicate);
+            if (status != MPI_SUCCESS) return status;
+        }
+        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, rank, 1);
+        int status = run_plan(own, *plan, {.input = input, .output = output, .scratch = scratch, .stride = 1}, MPI_BYTE,
+                              Elements{}, MPI_OP_NULL, operations);
+        if (status == MPI_SUCCESS && unpacks)
+            status = unpack(unpacked, blocks.receive, received_blocks * blocks.receive_count, blocks.receive_type,
+                            own.duplicate);
+        own.scratch.trim();
+        return status;
+    });
+}
+
 int run_barrier(Communicator& communicator, const Decision& decision) {
     return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();

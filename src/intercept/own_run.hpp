@@ -16,6 +16,17 @@ struct Reduction {
     int root;
 };
 
+// The arguments of Gather, Scatter or Allgather as the application gave them; `root` is meaningless for Allgather.
+struct BlockArguments {
+    const void* send;
+    std::uint64_t send_count;
+    MPI_Datatype send_type;
+    void* receive;
+    std::uint64_t receive_count;
+    MPI_Datatype receive_type;
+    int root;
+};
+
 // What is known of a predefined operation on a predefined type; nullptr for others.
 OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type);
 
@@ -26,6 +37,9 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
 int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                   const Reduction& reduction);
 int run_barrier(Communicator& communicator, const Decision& decision);
+// At most 2 GiB - 1 of all blocks together.
+int run_blocks(Communicator& communicator, const Decision& decision, Collective collective,
+               const BlockArguments& blocks);
 
 // The same over shared memory; a reduction that is known and whose elements have no gaps.
 int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,

@@ -50,6 +50,9 @@ std::string load_vendor(void* handle) {
     load(handle, "PMPI_Bcast_c", mpi.Bcast_c);
     load(handle, "PMPI_Reduce_c", mpi.Reduce_c);
     load(handle, "PMPI_Allreduce_c", mpi.Allreduce_c);
+    load(handle, "PMPI_Gather_c", mpi.Gather_c);
+    load(handle, "PMPI_Scatter_c", mpi.Scatter_c);
+    load(handle, "PMPI_Allgather_c", mpi.Allgather_c);
     load(handle, "PMPI_Ibcast_c", mpi.Ibcast_c);
     load(handle, "PMPI_Type_get_envelope_c", mpi.Type_get_envelope_c);
     load(handle, "PMPI_Type_get_contents_c", mpi.Type_get_contents_c);

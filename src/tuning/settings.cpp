@@ -83,7 +83,8 @@ template <Collective collective>
 Setting choice_setting(std::string_view name, std::string_view help) {
     return {name,
             "algorithm[:key=value,...]",
-            "auto, vendor, shared, or an algorithm of the collective",
+            has_blocks(collective) ? "auto, vendor, or an algorithm of the collective"
+                                   : "auto, vendor, shared, or an algorithm of the collective",
             help,
             true,
             [](Settings& settings, std::string_view text) {
@@ -114,6 +115,9 @@ const std::vector<Setting>& registry() {
         choice_setting<Collective::reduce>("LIBHCOLL_REDUCE", "what MPI_Reduce runs"),
         choice_setting<Collective::allreduce>("LIBHCOLL_ALLREDUCE", "what MPI_Allreduce runs"),
         choice_setting<Collective::barrier>("LIBHCOLL_BARRIER", "what MPI_Barrier runs"),
+        choice_setting<Collective::gather>("LIBHCOLL_GATHER", "what MPI_Gather runs"),
+        choice_setting<Collective::scatter>("LIBHCOLL_SCATTER", "what MPI_Scatter runs"),
+        choice_setting<Collective::allgather>("LIBHCOLL_ALLGATHER", "what MPI_Allgather runs"),
         {"LIBHCOLL_REPRODUCIBLE", "switch", "0 or 1",
          "1 gives Reduce and Allreduce the same bits for any placement of the same ranks; algorithms that do not are "
          "replaced by one that does; a warning names what stays with the MPI library (LIBHCOLL_COMMUNICATORS)",
@@ -231,8 +235,12 @@ std::string parameter_text(const Parameter& parameter, const AlgorithmParameters
 std::optional<std::string> parse_choice(Collective collective, std::string_view text, AlgorithmChoice& choice) {
     const std::size_t colon = text.find(':');
     const std::string name = to_lower(text.substr(0, colon));
+    // Nothing over shared memory knows of blocks.
+    const auto is_possible = [&](AlgorithmChoice::Kind kind) {
+        return kind != AlgorithmChoice::Kind::shared || !has_blocks(collective);
+    };
     for (const auto& [word, kind] : choice_words) {
-        if (name != word) continue;
+        if (name != word || !is_possible(kind)) continue;
         AlgorithmChoice chosen{.kind = kind, .algorithm = nullptr, .parameters = {}};
         if (colon != std::string_view::npos) {
             if (kind != AlgorithmChoice::Kind::shared) return fmt::format("'{}' has no parameters", name);
@@ -244,7 +252,8 @@ std::optional<std::string> parse_choice(Collective collective, std::string_view 
     const Algorithm* algorithm = find_algorithm(collective, name);
     if (algorithm == nullptr) {
         std::vector<std::string_view> names;
-        for (const auto& [word, kind] : choice_words) names.push_back(word);
+        for (const auto& [word, kind] : choice_words)
+            if (is_possible(kind)) names.push_back(word);
         for (const Algorithm& candidate : algorithms())
             if (candidate.collective == collective) names.push_back(candidate.name);
         return fmt::format("'{}' is no algorithm for {}; valid are {}{}", text.substr(0, colon), name_of(collective),
@@ -299,7 +308,7 @@ Settings parse_settings(const Environment& environment, std::vector<std::string>
         if (const Problem problem = setting.parse(settings, value))
             warnings.push_back(fmt::format("{}: {}; {} stays in force", name, *problem, setting.text(settings)));
     }
-    for (std::size_t i = 0; i < intercepted_count; ++i) {
+    for (std::size_t i = 0; i < collective_count; ++i) {
         const auto collective = static_cast<Collective>(i);
         const AlgorithmChoice& choice = settings.choices[i];
         const bool shared = choice.kind == AlgorithmChoice::Kind::shared && is_reduction(collective);

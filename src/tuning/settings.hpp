@@ -47,7 +47,7 @@ struct Settings {
     bool enable = true;
     LogLevel log = LogLevel::warn;
     std::string report = "0";
-    std::array<AlgorithmChoice, intercepted_count> choices;
+    std::array<AlgorithmChoice, collective_count> choices;
     bool reproducible = false;
     std::uint64_t setup_calls = 5;
     std::uint64_t communicators = 64;

@@ -7,11 +7,6 @@
 namespace hcoll::test {
 namespace {
 
-// Does every rank have a part of its own in somebody's buffer?
-bool has_blocks(Collective collective) {
-    return collective == Collective::gather || collective == Collective::scatter || collective == Collective::allgather;
-}
-
 std::vector<int> roots_of(Collective collective, int ranks) {
     std::vector<int> roots;
     for (int root = 0; root < (has_root(collective) ? ranks : 1); ++root) roots.push_back(root);

@@ -55,8 +55,8 @@ TEST(SettingsText, AlgorithmAndParametersAreRead) {
     EXPECT_EQ(settings.choice(Collective::barrier).parameters.radix, 3);
 }
 
-TEST(SettingsText, EveryInterceptedCollectiveHasASettingOfItsName) {
-    for (std::size_t i = 0; i < intercepted_count; ++i) {
+TEST(SettingsText, EveryCollectiveHasASettingOfItsName) {
+    for (std::size_t i = 0; i < collective_count; ++i) {
         std::vector<std::string> warnings;
         const std::string name = "LIBHCOLL_" + to_upper(collective_names[i].name);
         const Settings settings = parse({{name, "vendor"}}, warnings);

@@ -1,0 +1,204 @@
+// MPI_Gather, MPI_Scatter and MPI_Allgather over communicators, types (also other ones on each side and rank), roots and counts, in
+// place and not: every rank's buffers, with all that lies around them, compared with what they must hold.
+//
+//   --quick   fewer counts and roots
+#include "../support/communicator_set.hpp"
+#include "../support/guarded_buffer.hpp"
+#include "../support/layouts.hpp"
+#include "../support/predefined_types.hpp"
+#include "../support/random.hpp"
+
+using namespace hcoll::test;
+
+namespace {
+
+enum class Kind { gather, scatter, allgather };
+constexpr const char* kind_names[] = {"MPI_Gather", "MPI_Scatter", "MPI_Allgather"};
+
+struct Side {
+    const TestType* type = nullptr;
+    std::int64_t count = 0;  // of one block
+};
+
+struct Call {
+    Kind kind = Kind::gather;
+    const NamedCommunicator* on = nullptr;
+    Side send;
+    Side receive;
+    int root = 0;
+    bool in_place = false;
+    bool null_buffers = false;   // of what is not significant on this rank
+    bool large_variant = false;  // the MPI_Count interface, where the MPI library has it
+    std::uint64_t seed = 0;
+
+    [[nodiscard]] bool is_root() const { return on->rank == root; }
+    [[nodiscard]] bool has_all() const { return kind == Kind::allgather || is_root(); }
+    [[nodiscard]] bool is_in_place() const { return in_place && has_all(); }
+    [[nodiscard]] bool sends() const { return kind == Kind::scatter ? has_all() : !is_in_place(); }
+    [[nodiscard]] bool receives() const { return kind == Kind::scatter ? !is_in_place() : has_all(); }
+    [[nodiscard]] std::int64_t sent_blocks() const { return !sends() ? 0 : kind == Kind::scatter ? on->size : 1; }
+    [[nodiscard]] std::int64_t received_blocks() const {
+        return !receives() ? 0 : kind == Kind::scatter ? 1 : on->size;
+    }
+};
+
+std::string describe(const Call& call) {
+    return std::string(kind_names[static_cast<int>(call.kind)]) + (call.large_variant ? "_c" : "") + " on " +
+           call.on->name + " (rank " + std::to_string(call.on->rank) + " of " + std::to_string(call.on->size) + "), " +
+           std::to_string(call.send.count) + " x " + call.send.type->name + " to " +
+           std::to_string(call.receive.count) + " x " + call.receive.type->name + (call.in_place ? ", in place" : "") +
+           ", root " + std::to_string(call.root);
+}
+
+// Block `number` of the message, at position `place` of the buffer. The same values whatever type describes them.
+void fill_block(const Call& call, const Side& side, std::int64_t number, std::int64_t place, GuardedBuffer& buffer) {
+    Random random(mix({call.seed, static_cast<std::uint64_t>(number)}));
+    const Draw how = side.type->draws(Op::none, static_cast<int>(number));
+    for (std::int64_t i = 0; i < side.count; ++i) side.type->fill(buffer.item(place * side.count + i), how, random);
+}
+
+int execute(const Call& call, GuardedBuffer& send, GuardedBuffer& receive) {
+    const bool nothing_sent = !call.sends() || call.send.count == 0;
+    const bool nothing_received = !call.receives() || call.receive.count == 0;
+    const void* from = call.null_buffers && nothing_sent ? nullptr : send.data();
+    void* to = call.null_buffers && nothing_received ? nullptr : receive.data();
+    if (call.is_in_place()) (call.kind == Kind::scatter ? to : const_cast<void*&>(from)) = MPI_IN_PLACE;
+    const MPI_Datatype send_type = call.send.type->handle;
+    const MPI_Datatype receive_type = call.receive.type->handle;
+#if MPI_VERSION >= 4
+    if (call.large_variant) {
+        switch (call.kind) {
+            case Kind::gather:
+                return MPI_Gather_c(from, call.send.count, send_type, to, call.receive.count, receive_type, call.root,
+                                    call.on->comm);
+            case Kind::scatter:
+                return MPI_Scatter_c(from, call.send.count, send_type, to, call.receive.count, receive_type, call.root,
+                                     call.on->comm);
+            case Kind::allgather:
+                return MPI_Allgather_c(from, call.send.count, send_type, to, call.receive.count, receive_type,
+                                       call.on->comm);
+        }
+    }
+#endif
+    const int sent = static_cast<int>(call.send.count);
+    const int received = static_cast<int>(call.receive.count);
+    switch (call.kind) {
+        case Kind::gather:
+            return MPI_Gather(from, sent, send_type, to, received, receive_type, call.root, call.on->comm);
+        case Kind::scatter:
+            return MPI_Scatter(from, sent, send_type, to, received, receive_type, call.root, call.on->comm);
+        default: return MPI_Allgather(from, sent, send_type, to, received, receive_type, call.on->comm);
+    }
+}
+
+void run_checked(const Call& call) {
+    const bool is_scatter = call.kind == Kind::scatter;
+    // In place the block is among those of all ranks, so that is what the memory holds.
+    const std::int64_t receive_blocks = call.is_in_place() && !is_scatter ? call.on->size : call.received_blocks();
+    GuardedBuffer send(*call.send.type, call.sent_blocks() * call.send.count, call.seed);
+    GuardedBuffer receive(*call.receive.type, receive_blocks * call.receive.count, call.seed + 1);
+    if (call.sends())
+        for (std::int64_t i = 0; i < call.sent_blocks(); ++i)
+            fill_block(call, call.send, is_scatter ? i : call.on->rank, i, send);
+    if (call.is_in_place() && !is_scatter) fill_block(call, call.receive, call.on->rank, call.on->rank, receive);
+    const GuardedBuffer expected_send = send;
+    GuardedBuffer expected = receive;
+    if (call.receives())
+        for (std::int64_t i = 0; i < call.received_blocks(); ++i)
+            fill_block(call, call.receive, is_scatter ? call.on->rank : i, i, expected);
+    const int code = execute(call, send, receive);
+    if (code != MPI_SUCCESS) fail(describe(call) + ": returned " + error_text(code));
+    if (const auto difference = send.difference(expected_send))
+        fail(describe(call) + ": the send buffer changed: " + *difference);
+    if (const auto difference = receive.difference(expected)) fail(describe(call) + ": " + *difference);
+}
+
+class Sweep {
+public:
+    Sweep(const NamedCommunicator& on, std::uint64_t seed, bool quick) : on_(on), seed_(seed), quick_(quick) {}
+
+    [[nodiscard]] std::uint64_t calls() const { return calls_; }
+    [[nodiscard]] const NamedCommunicator& on() const { return on_; }
+
+    [[nodiscard]] std::vector<int> roots() const {
+        if (quick_) return {static_cast<int>(calls_ % static_cast<std::uint64_t>(on_.size))};
+        std::vector<int> all;
+        for (int root = 0; root < on_.size; ++root) all.push_back(root);
+        return all;
+    }
+
+    // All three, each in place and not.
+    void all(const Side& send, const Side& receive, int root, bool may_be_in_place = true) {
+        for (const Kind kind : {Kind::gather, Kind::scatter, Kind::allgather}) {
+            for (const bool in_place : {false, true}) {
+                if (in_place && !may_be_in_place) continue;
+                ++calls_;
+                const std::uint64_t seed = mix({seed_, calls_});
+                run_checked({.kind = kind,
+                             .on = &on_,
+                             .send = send,
+                             .receive = receive,
+                             .root = root,
+                             .in_place = in_place,
+                             .null_buffers = seed % 2 == 0,
+                             .large_variant = seed % 5 == 0,
+                             .seed = seed});
+            }
+        }
+    }
+
+private:
+    const NamedCommunicator& on_;
+    std::uint64_t seed_;
+    bool quick_;
+    std::uint64_t calls_ = 0;
+};
+
+void sweep_counts(Sweep& sweep, bool quick) {
+    const TestType byte = make_predefined<char>("MPI_CHAR", MPI_CHAR, {});
+    const TestType real = make_predefined<double>("MPI_DOUBLE", MPI_DOUBLE, {});
+    const TestType pair = make_predefined<Pair<short, int>>("MPI_SHORT_INT", MPI_SHORT_INT, {});
+    const Layout gapped = layout::gapped_struct();
+    std::vector<std::int64_t> counts = {0, 1, 2, 3, 65, 1000};
+    if (!quick) counts.push_back(40'000);
+    for (const TestType* type : {&byte, &real, &pair, &gapped.type()})
+        for (const std::int64_t count : counts)
+            for (const int root : sweep.roots()) sweep.all({type, count}, {type, count}, root);
+}
+
+// One signature, in which each rank has its own datatype and count, and another one for what it receives.
+void sweep_layouts(Sweep& sweep, const std::vector<Layout>& layouts) {
+    const auto side = [&](std::size_t which, std::int64_t repeats) -> Side {
+        const Layout& layout = layouts[which % layouts.size()];
+        return {&layout.type(), repeats * words_of_every_layout / layout.words()};
+    };
+    for (const std::int64_t repeats : {1, 2, 100}) {
+        for (std::size_t first = 0; first < layouts.size(); ++first) {
+            const int root = static_cast<int>((first + static_cast<std::size_t>(repeats)) %
+                                              static_cast<std::size_t>(sweep.on().size));
+            sweep.all(side(first, repeats), side(first, repeats), root);
+            const auto own = static_cast<std::size_t>(sweep.on().rank);
+            sweep.all(side(first + own, repeats), side(first + 2 * own + 1, repeats), root, false);
+        }
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Program program(argc, argv, "blocks");
+    const bool quick = program.options().flag("--quick");
+    program.options().reject_rest();
+    std::uint64_t calls = 0;
+    {
+        const std::vector<Layout> layouts = derived_layouts();
+        const CommunicatorSet communicators;
+        for (const NamedCommunicator& on : communicators.list()) {
+            Sweep sweep(on, program.seed(), quick);
+            sweep_counts(sweep, quick);
+            sweep_layouts(sweep, layouts);
+            calls += sweep.calls();
+        }
+    }
+    return program.finish(std::to_string(calls) + " calls");
+}
