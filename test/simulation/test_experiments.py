@@ -12,14 +12,23 @@ from simulation import BUILD, SOURCE, results
 EXPERIMENTS = os.path.join(SOURCE, "bench", "experiments")
 
 
+# Command and options, and what it leaves in the folder of results.
+SMALL = {
+    "nap": ([], {"nap_ranks.svg", "nap_sizes.svg", "nap_ranks_256.json"}),
+    "noise": (["--collective", "bcast"], {"noise.svg", "noise_bcast.json", "noise_bcast_apart_10.json"}),
+    "peers": (["--machine", "stampede2", "--collective", "bcast"], {"bcast_stampede2.svg", "bcast_stampede2.json"}),
+    "scaling": (["--collective", "bcast"], {"scaling_bcast.svg", "scaling_bcast_64.json"}),
+}
+
+
 class Experiments(unittest.TestCase):
-    def test_it_runs_and_writes_what_it_says(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([sys.executable, os.path.join(EXPERIMENTS, "nap"), "--small", "--build", BUILD, "--results",
-                                   folder], capture_output=True, text=True, timeout=500, check=False)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertIn("nap is ahead by", done.stdout)
-            self.assertLessEqual({"nap_ranks.svg", "nap_sizes.svg", "nap_ranks_256.json"}, set(os.listdir(folder)))
+    def test_they_run_and_write_what_they_say(self):
+        for name, (options, files) in SMALL.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run([sys.executable, os.path.join(EXPERIMENTS, name), "--small", "--build", BUILD, "--results",
+                                       folder, *options], capture_output=True, text=True, timeout=500, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertLessEqual(files, set(os.listdir(folder)))
 
 
 class Claims(unittest.TestCase):
@@ -28,6 +37,15 @@ class Claims(unittest.TestCase):
                           "--algorithm", "nap", "--algorithm", "smp", "--algorithm", "recursive_doubling")
         for row in rows:
             self.assertEqual(row["own_algorithm"], "nap", json.dumps(row))
+
+    def test_a_pause_holds_up_less_where_segments_do_not_wait(self):
+        tree = "topology_tree:segment=512k"
+        subjects = {f"{tree},sends=8,receives=8": None, f"{tree},sends=1,receives=1,window=1": None}
+        rows, data = results("--machine", "cori", "--ranks", 128, "--collective", "bcast", "--bytes", "4M", "--back-to-back",
+                             "--repetitions", 50, "--noise", 10, *[word for name in subjects for word in ("--algorithm", name)])
+        events, waiting = (rows[0]["own"][name] for name in subjects)
+        self.assertTrue(data["options"]["back_to_back"], json.dumps(data["options"]))
+        self.assertLess(3 * events, waiting)
 
     def test_a_long_bcast_is_ahead_of_every_peer(self):
         rows, _ = results("--machine", "stampede2", "--ranks", 192, "--collective", "bcast", "--bytes", "4M", "--best",
