@@ -15,7 +15,7 @@ EXPERIMENTS = os.path.join(SOURCE, "bench", "experiments")
 # Command and options, and what it leaves in the folder of results.
 SMALL = {
     "nap": ([], {"nap_ranks.svg", "nap_sizes.svg", "nap_ranks_256.json"}),
-    "noise": (["--collective", "bcast"], {"noise.svg", "noise_bcast.json", "noise_bcast_apart_10.json"}),
+    "noise": (["--collective", "bcast"], {"noise_bcast.svg", "noise_bcast.json", "noise_bcast_apart_10.json"}),
     "peers": (["--machine", "stampede2", "--collective", "bcast"], {"bcast_stampede2.svg", "bcast_stampede2.json"}),
     "scaling": (["--collective", "bcast"], {"scaling_bcast.svg", "scaling_bcast_64.json"}),
 }
