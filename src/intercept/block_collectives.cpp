@@ -13,36 +13,49 @@ namespace {
 // All blocks together may travel in one message, whose length the MPI library takes as an int.
 constexpr std::uint64_t most_bytes_of_all = 1U << 30U;
 
-bool is_valid_side(Communicator& communicator, const void* buffer, std::uint64_t count, MPI_Datatype type) {
-    if (type == MPI_DATATYPE_NULL || !communicator.is_valid_type(type) || buffer == MPI_IN_PLACE) return false;
-    return buffer != nullptr || count == 0 || may_have_null_buffer(type);
+// One of the two sides, as the application gave it.
+template <typename Count>
+struct Side {
+    const void* buffer;
+    Count count;
+    MPI_Datatype type;
+
+    std::uint64_t bytes() const { return static_cast<std::uint64_t>(count) * type_size(type); }
+};
+
+template <typename Count>
+bool is_valid(Communicator& communicator, const Side<Count>& side) {
+    if (side.count < 0 || side.type == MPI_DATATYPE_NULL || side.buffer == MPI_IN_PLACE) return false;
+    if (!communicator.is_valid_type(side.type)) return false;
+    return side.buffer != nullptr || side.count == 0 || may_have_null_buffer(side.type);
 }
 
-// Where this rank's block is among those of all ranks.
-const std::byte* own_place(const void* all, std::uint64_t count, MPI_Datatype type, int rank) {
-    MPI_Aint lower_bound = 0;
-    MPI_Aint extent = 0;
-    if (mpi.Type_get_extent(type, &lower_bound, &extent) != MPI_SUCCESS) return nullptr;
-    return static_cast<const std::byte*>(all) + static_cast<MPI_Aint>(count) * extent * rank;
+// MPICH refuses a block that lies where it is to go; where types or counts differ it does not look, and the bytes may well be
+// others. Open MPI never looks, and programs rely on it.
+template <typename Count>
+bool is_refused_as_alias(const Side<Count>& own, const Side<Count>& all, int rank) {
+    if (Process::vendor_kind() != VendorKind::mpich || own.type != all.type || own.count != all.count) return false;
+    return own.bytes() != 0 &&
+           own.buffer == static_cast<const std::byte*>(all.buffer) + own.bytes() * static_cast<std::uint64_t>(rank);
 }
 
-bool are_valid(Communicator& communicator, Collective collective, const BlockArguments& blocks) {
-    if (blocks.root < 0 || blocks.root >= communicator.size()) return false;
-    const bool is_scatter = collective == Collective::scatter;
-    const bool has_all = collective == Collective::allgather || communicator.rank() == blocks.root;
-    // In the words of a gather: a scatter's sides change places.
-    const void* own = is_scatter ? blocks.receive : blocks.send;
-    const std::uint64_t own_count = is_scatter ? blocks.receive_count : blocks.send_count;
-    const MPI_Datatype own_type = is_scatter ? blocks.receive_type : blocks.send_type;
-    const void* all = is_scatter ? blocks.send : blocks.receive;
-    const std::uint64_t all_count = is_scatter ? blocks.send_count : blocks.receive_count;
-    const MPI_Datatype all_type = is_scatter ? blocks.send_type : blocks.receive_type;
-    const bool in_place = has_all && own == MPI_IN_PLACE;
-    if (!in_place && !is_valid_side(communicator, own, own_count, own_type)) return false;
-    if (has_all && !is_valid_side(communicator, all, all_count, all_type)) return false;
-    if (has_all && !in_place && own == own_place(all, all_count, all_type, communicator.rank())) return false;
-    const std::uint64_t bytes = in_place ? all_count * type_size(all_type) : own_count * type_size(own_type);
-    return bytes <= most_bytes_of_all / static_cast<std::uint64_t>(communicator.size());
+// Why a call whose root is `root` is the vendor's; nullptr where it may run here. In the words of a gather: a scatter's sides have
+// changed places. What is not significant on this rank is not looked at.
+template <typename Count>
+const char* why_not(Communicator& communicator, Collective collective, const Side<Count>& own, const Side<Count>& all,
+                    int root) {
+    if (root < 0 || root >= communicator.size()) return reason::arguments;
+    const bool has_all = collective == Collective::allgather || communicator.rank() == root;
+    const bool in_place = has_all && own.buffer == MPI_IN_PLACE;
+    if (!in_place && !is_valid(communicator, own)) return reason::arguments;
+    if (has_all && !is_valid(communicator, all)) return reason::arguments;
+    const Side<Count>& block = in_place ? all : own;
+    const std::uint64_t most_of_block = most_bytes_of_all / static_cast<std::uint64_t>(communicator.size());
+    const std::uint64_t element_bytes = type_size(block.type);
+    if (element_bytes != 0 && static_cast<std::uint64_t>(block.count) > most_of_block / element_bytes)
+        return reason::too_long;
+    if (has_all && !in_place && is_refused_as_alias(own, all, communicator.rank())) return reason::arguments;
+    return nullptr;
 }
 
 template <Collective collective, typename Count>
@@ -51,16 +64,15 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
     const BlockArguments blocks{send,    static_cast<std::uint64_t>(send_count),    send_type,
                                 receive, static_cast<std::uint64_t>(receive_count), receive_type,
                                 root};
+    const Side<Count> sent{send, send_count, send_type};
+    const Side<Count> received{receive, receive_count, receive_type};
+    const Side<Count>& own = collective == Collective::scatter ? received : sent;
+    const Side<Count>& all = collective == Collective::scatter ? sent : received;
     // The side that says how long a block is, on every rank.
-    const bool by_receive = collective == Collective::scatter ? receive != MPI_IN_PLACE : send == MPI_IN_PLACE;
+    const Side<Count>& block = own.buffer == MPI_IN_PLACE ? all : own;
     return dispatch<collective>(
-        comm, by_receive ? receive_count : send_count, by_receive ? receive_type : send_type, pass_on,
-        [] { return MPI_SUCCESS; },
-        [&](Communicator& communicator) {
-            const bool has_all = collective == Collective::allgather || communicator.rank() == root;
-            if (has_all && (send_count < 0 || receive_count < 0)) return false;
-            return are_valid(communicator, collective, blocks);
-        },
+        comm, block.count, block.type, pass_on, [] { return MPI_SUCCESS; },
+        [&](Communicator& communicator) { return why_not(communicator, collective, own, all, root); },
         [](Communicator&) { return false; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
             return run_blocks(communicator, decision, collective, blocks);

@@ -46,6 +46,7 @@ inline constexpr const char* order =
     "the operation does not commute, and the algorithm does not keep the order of ranks";
 inline constexpr const char* no_kernel = "over shared memory only predefined operations on elements without gaps";
 inline constexpr const char* arguments = "arguments for the vendor to judge";
+inline constexpr const char* too_long = "more than 1 GB in one message";
 inline constexpr const char* no_bytes = "no bytes";
 inline constexpr const char* non_blocking = "non-blocking";
 inline constexpr const char* disabled = "LIBHCOLL_ENABLE=0";

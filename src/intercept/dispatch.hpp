@@ -38,8 +38,11 @@ inline bool is_error_of_arguments(int status) {
     return false;
 }
 
+inline const char* objection(bool is_valid) { return is_valid ? nullptr : reason::arguments; }
+inline const char* objection(const char* why_not) { return why_not; }
+
 // One collective call: `pass_on` gives it to the vendor, `is_valid(communicator)` says whether its arguments are ones that
-// the vendor would take, `may_be_shared(communicator)` whether it can run over shared memory, `commutes` whether its
+// the vendor would take (or why the call is the vendor's, nullptr where it is not), `may_be_shared(communicator)` whether it can run over shared memory, `commutes` whether its
 // operation does, and `run` runs it here. `prepare` comes before a call that would be counted, and may set the communicator
 // up.
 //
@@ -62,7 +65,8 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
     }
     const Decision* decision = nullptr;
     const char* why = communicator->why_vendor(collective);
-    if (why == nullptr && (count < 0 || type == MPI_DATATYPE_NULL || !is_valid(*communicator))) why = reason::arguments;
+    if (why == nullptr)
+        why = count < 0 || type == MPI_DATATYPE_NULL ? reason::arguments : objection(is_valid(*communicator));
     if (why == nullptr) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
         decision = &decide(communicator->own().decisions[static_cast<std::size_t>(collective)], bytes);

@@ -33,7 +33,9 @@ public:
     }
     Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
         if (contiguous_bytes_ != 0) {
-            if (charge_copy(units * contiguous_bytes_)) std::memcpy(target, source, units * contiguous_bytes_);
+            // With Open MPI a program may give one buffer for both, as if it had said in place.
+            if (charge_copy(units * contiguous_bytes_) && source != target)
+                std::memcpy(target, source, units * contiguous_bytes_);
             return MPI_SUCCESS;
         }
         const int count = static_cast<int>(units);

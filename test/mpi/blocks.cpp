@@ -27,7 +27,7 @@ struct Call {
     Side receive;
     int root = 0;
     bool in_place = false;
-    bool null_buffers = false;   // of what is not significant on this rank
+    bool odd = false;            // what is not significant on this rank is nothing that MPI could use
     bool large_variant = false;  // the MPI_Count interface, where the MPI library has it
     std::uint64_t seed = 0;
 
@@ -58,30 +58,31 @@ void fill_block(const Call& call, const Side& side, std::int64_t number, std::in
 }
 
 int execute(const Call& call, GuardedBuffer& send, GuardedBuffer& receive) {
-    const bool nothing_sent = !call.sends() || call.send.count == 0;
-    const bool nothing_received = !call.receives() || call.receive.count == 0;
-    const void* from = call.null_buffers && nothing_sent ? nullptr : send.data();
-    void* to = call.null_buffers && nothing_received ? nullptr : receive.data();
+    const void* from = call.odd && (!call.sends() || call.send.count == 0) ? nullptr : send.data();
+    void* to = call.odd && (!call.receives() || call.receive.count == 0) ? nullptr : receive.data();
     if (call.is_in_place()) (call.kind == Kind::scatter ? to : const_cast<void*&>(from)) = MPI_IN_PLACE;
-    const MPI_Datatype send_type = call.send.type->handle;
-    const MPI_Datatype receive_type = call.receive.type->handle;
+    const bool odd_send = call.odd && !call.sends();
+    const bool odd_receive = call.odd && !call.receives();
+    const std::int64_t send_count = odd_send ? -1 : call.send.count;
+    const std::int64_t receive_count = odd_receive ? -1 : call.receive.count;
+    const MPI_Datatype send_type = odd_send ? MPI_DATATYPE_NULL : call.send.type->handle;
+    const MPI_Datatype receive_type = odd_receive ? MPI_DATATYPE_NULL : call.receive.type->handle;
 #if MPI_VERSION >= 4
     if (call.large_variant) {
         switch (call.kind) {
             case Kind::gather:
-                return MPI_Gather_c(from, call.send.count, send_type, to, call.receive.count, receive_type, call.root,
+                return MPI_Gather_c(from, send_count, send_type, to, receive_count, receive_type, call.root,
                                     call.on->comm);
             case Kind::scatter:
-                return MPI_Scatter_c(from, call.send.count, send_type, to, call.receive.count, receive_type, call.root,
+                return MPI_Scatter_c(from, send_count, send_type, to, receive_count, receive_type, call.root,
                                      call.on->comm);
             case Kind::allgather:
-                return MPI_Allgather_c(from, call.send.count, send_type, to, call.receive.count, receive_type,
-                                       call.on->comm);
+                return MPI_Allgather_c(from, send_count, send_type, to, receive_count, receive_type, call.on->comm);
         }
     }
 #endif
-    const int sent = static_cast<int>(call.send.count);
-    const int received = static_cast<int>(call.receive.count);
+    const int sent = static_cast<int>(send_count);
+    const int received = static_cast<int>(receive_count);
     switch (call.kind) {
         case Kind::gather:
             return MPI_Gather(from, sent, send_type, to, received, receive_type, call.root, call.on->comm);
@@ -140,7 +141,7 @@ public:
                              .receive = receive,
                              .root = root,
                              .in_place = in_place,
-                             .null_buffers = seed % 2 == 0,
+                             .odd = seed % 2 == 0,
                              .large_variant = seed % 5 == 0,
                              .seed = seed});
             }
@@ -183,6 +184,64 @@ void sweep_layouts(Sweep& sweep, const std::vector<Layout>& layouts) {
     }
 }
 
+MPI_Datatype commit(MPI_Datatype type) {
+    check(MPI_Type_commit(&type));
+    return type;
+}
+
+MPI_Datatype at_address(const void* memory) {
+    MPI_Aint address = 0;
+    check(MPI_Get_address(memory, &address));
+    constexpr int one = 1;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    check(MPI_Type_create_hindexed(1, &one, &address, MPI_INT, &type));
+    MPI_Datatype wide = MPI_DATATYPE_NULL;
+    check(MPI_Type_create_resized(type, 0, sizeof(int), &wide));
+    check(MPI_Type_free(&type));
+    return commit(wide);
+}
+
+// Both sides have one origin, and their bytes lie apart from each other.
+void check_common_origin(const NamedCommunicator& on) {
+    const auto ranks = static_cast<std::size_t>(on.size);
+    const auto expect = [&](const std::vector<int>& found, std::size_t first, std::size_t step, const char* what) {
+        for (std::size_t i = 0; i < ranks; ++i)
+            require(found[first + i * step] == 100 + static_cast<int>(i), std::string(what) + " on " + on.name);
+    };
+    for (int call = 0; call < 3; ++call) {
+        // By MPI_BOTTOM.
+        int own = 100 + on.rank;
+        std::vector<int> all(ranks, 0);
+        MPI_Datatype own_type = at_address(&own);
+        MPI_Datatype all_type = at_address(all.data());
+        check(MPI_Gather(MPI_BOTTOM, 1, own_type, MPI_BOTTOM, 1, all_type, 0, on.comm));
+        if (on.rank == 0) expect(all, 0, 1, "MPI_Gather from and to MPI_BOTTOM");
+        check(MPI_Allgather(MPI_BOTTOM, 1, own_type, MPI_BOTTOM, 1, all_type, on.comm));
+        expect(all, 0, 1, "MPI_Allgather from and to MPI_BOTTOM");
+        own = 0;
+        check(MPI_Scatter(MPI_BOTTOM, 1, all_type, MPI_BOTTOM, 1, own_type, 0, on.comm));
+        require(own == 100 + on.rank, "MPI_Scatter from and to MPI_BOTTOM");
+        check(MPI_Type_free(&own_type));
+        check(MPI_Type_free(&all_type));
+        // Every second word, and one of those between.
+        std::vector<int> words(2 * ranks, 0);
+        words[0] = 100 + on.rank;
+        constexpr int one = 1;
+        constexpr int second = 1;
+        MPI_Datatype odd_word = MPI_DATATYPE_NULL;
+        MPI_Datatype every_second = MPI_DATATYPE_NULL;
+        check(MPI_Type_indexed(1, &one, &second, MPI_INT, &odd_word));
+        check(MPI_Type_create_resized(odd_word, 0, 2 * sizeof(int), &every_second));
+        check(MPI_Type_free(&odd_word));
+        every_second = commit(every_second);
+        check(MPI_Gather(words.data(), 1, MPI_INT, words.data(), 1, every_second, 0, on.comm));
+        if (on.rank == 0) expect(words, 1, 2, "MPI_Gather between other words");
+        check(MPI_Allgather(words.data(), 1, MPI_INT, words.data(), 1, every_second, on.comm));
+        expect(words, 1, 2, "MPI_Allgather between other words");
+        check(MPI_Type_free(&every_second));
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -197,6 +256,7 @@ int main(int argc, char** argv) {
             Sweep sweep(on, program.seed(), quick);
             sweep_counts(sweep, quick);
             sweep_layouts(sweep, layouts);
+            check_common_origin(on);
             calls += sweep.calls();
         }
     }
