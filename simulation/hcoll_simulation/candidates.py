@@ -8,7 +8,10 @@ CANDIDATES = {
     "bcast": [
         (0, 8 * KIBI, "han:network=k_nomial,node=k_nomial,radix=8,sockets=no"),
         (0, 8 * KIBI, "han:network=k_nomial,node=k_nomial,radix=4,sockets=no"),
-        (8 * KIBI, 128 * KIBI, "han:network=binary,node=k_nomial,radix=6,sockets=no,segment=8k"),
+        (512, 4 * KIBI, "han:network=k_nomial,node=k_nomial,radix=5,sockets=no"),
+        (2 * KIBI, 16 * KIBI, "han:network=two_tree,node=k_nomial,radix=4,sockets=no,segment=2k"),
+        (8 * KIBI, 64 * KIBI, "han:network=two_tree,node=k_nomial,radix=6,sockets=no,segment=8k"),
+        (8 * KIBI, 2 * MEBI, "han:network=binary,node=k_nomial,radix=6,sockets=no,segment=8k"),
         (128 * KIBI, MEBI, "han:network=two_tree,node=flat,sockets=no,segment=16k"),
         (MEBI, 8 * MEBI, "han:network=two_tree,node=flat,sockets=no,segment=64k"),
         (8 * MEBI, 32 * MEBI, "han:network=two_tree,node=flat,sockets=no,segment=256k"),
@@ -24,6 +27,8 @@ CANDIDATES = {
     ],
     "allreduce": [
         (0, 2 * KIBI, "nap"),
+        (512, 2 * KIBI, "smp"),
+        (2 * KIBI, 8 * KIBI, "multi_leader:leaders=8,node=binomial,segment=0"),
         (512, MEBI, "multi_leader:leaders=16,node=binomial,segment=0"),
         (MEBI, ANY, "multi_leader:leaders=256,node=binomial,segment=0"),
     ],
