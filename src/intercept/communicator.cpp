@@ -160,12 +160,16 @@ void Communicator::set_up_now(MPI_Comm handle) {
     if (state != nullptr && state->is_counting() && state->is_within_world_) state->set_up();
 }
 
-void Communicator::count_call(MPI_Comm handle) {
+void Communicator::count_call(MPI_Comm handle, Collective collective) {
     Communicator* state = find(handle);
     if (state == nullptr) state = attach(handle);
     if (state == nullptr || state->mode_ != Mode::counting) return;
-    const std::uint64_t setup_calls =
-        state->is_within_world_ ? Process::get().agreed()->settings.setup_calls : Settings{}.setup_calls;
+    const Settings& settings = Process::get().agreed()->settings;
+    // A communicator that is used for these alone, which no built-in rule takes from the vendor, needs no duplicate.
+    if (state->is_within_world_ && has_blocks(collective) &&
+        settings.choice(collective).kind != AlgorithmChoice::Kind::own)
+        return;
+    const std::uint64_t setup_calls = state->is_within_world_ ? settings.setup_calls : Settings{}.setup_calls;
     if (++state->calls_ >= setup_calls && Process::get().own_mode()) state->set_up();
 }
 

@@ -6,9 +6,10 @@
 // default of LIBHCOLL_SETUP_CALLS instead: until its ranks have compared their settings, none may depend on its own.
 //
 // The first call on a communicator is always the vendor's: if the handle is not valid, the application gets the vendor's
-// own error. Calls that the vendor takes are counted, alike on all ranks; at the end of the one that reaches the limit, a
-// blocking collective that every rank is in, the communicator is set up: settings are compared, the library's own duplicate is made, or all ranks
-// alike learn that it cannot be. Nothing of this is ever done in a non-blocking call.
+// own error. Calls that the vendor takes are counted, alike on all ranks (but those of Gather, Scatter and Allgather where no
+// setting lets them run here); at the end of the one that reaches the limit, a blocking collective that every rank is in, the
+// communicator is set up: settings are compared, the library's own duplicate is made, or all ranks alike learn that it cannot
+// be. Nothing of this is ever done in a non-blocking call.
 //
 // The vendor deletes the state with the communicator (an attribute with a delete function), however it is freed.
 #pragma once
@@ -150,7 +151,7 @@ public:
     }
     // After a blocking collective call on `handle` that the vendor did not reject, the first or a later one: counts it, and
     // sets the communicator up when it is time. All ranks are in the same call.
-    static void count_call(MPI_Comm handle);
+    static void count_call(MPI_Comm handle, Collective collective);
     // The same, but it is time now (LIBHCOLL_REPRODUCIBLE).
     static void set_up_now(MPI_Comm handle);
     // Around the vendor's MPI_Comm_free or MPI_Comm_disconnect of the application's communicator, every rank being in the

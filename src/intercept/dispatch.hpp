@@ -42,9 +42,9 @@ inline const char* objection(bool is_valid) { return is_valid ? nullptr : reason
 inline const char* objection(const char* why_not) { return why_not; }
 
 // One collective call: `pass_on` gives it to the vendor, `is_valid(communicator)` says whether its arguments are ones that
-// the vendor would take (or why the call is the vendor's, nullptr where it is not), `may_be_shared(communicator)` whether it can run over shared memory, `commutes` whether its
-// operation does, and `run` runs it here. `prepare` comes before a call that would be counted, and may set the communicator
-// up.
+// the vendor would take (or why the call is the vendor's, nullptr where it is not), `may_be_shared(communicator)` whether it
+// can run over shared memory, `commutes` whether its operation does, and `run` runs it here. `prepare` comes before a call
+// that would be counted, and may set the communicator up.
 //
 // While calls on the communicator are counted, it is the vendor who judges, and a call that it rejects for its arguments
 // does not count: one rank may make it alone and go on.
@@ -59,7 +59,7 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
         communicator = Communicator::find(comm);
         if (communicator == nullptr || communicator->is_counting()) {
             const int status = noted(name, count, type, "vendor", reason::first_calls, pass_on);
-            if (comm != MPI_COMM_NULL && !is_error_of_arguments(status)) Communicator::count_call(comm);
+            if (comm != MPI_COMM_NULL && !is_error_of_arguments(status)) Communicator::count_call(comm, collective);
             return status;
         }
     }
