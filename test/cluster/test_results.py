@@ -29,7 +29,7 @@ def algorithms():
     listed = json.loads(subprocess.run([INFO, "--json"], capture_output=True, text=True, check=True, timeout=60,
                                        env=cluster.environment()).stdout)
     for algorithm in listed["algorithms"]:
-        if not algorithm["intercepted"] or algorithm["name"] in ONE_NODE_ONLY:
+        if algorithm["name"] in ONE_NODE_ONLY:
             continue
         has_segment = any(parameter["name"] == "segment" for parameter in algorithm["parameters"])
         text = algorithm["name"] + (f":segment={SEGMENT}" if has_segment else "")
@@ -37,12 +37,17 @@ def algorithms():
     return {collective: names + MORE.get(collective, []) for collective, names in found.items()}
 
 
-def jobs():
+def jobs(collectives):
     """The settings of each job, with an algorithm of every collective; a collective with fewer begins again."""
-    found = {collective: names for collective, names in algorithms().items() if collective in MORE}
+    found = {collective: names for collective, names in algorithms().items() if collective in collectives}
     turns = max(map(len, found.values()))
     return [{f"LIBHCOLL_{collective.upper()}": names[turn % len(names)] for collective, names in found.items()}
             for turn in range(turns)]
+
+
+# A program, its options, and the collectives that it calls.
+PROGRAMS = [("collectives", ["--brief", "--segment", str(SEGMENT)], ("bcast", "reduce", "allreduce", "barrier")),
+            ("blocks", ["--brief"], ("gather", "scatter", "allgather"))]
 
 
 def ranks_of_nodes():
@@ -57,16 +62,16 @@ class Results(unittest.TestCase):
         counts = ranks_of_nodes()
         shift = len(counts) + counts[0] + (FLAVOUR == "mpich")
         with Up("--nodes", str(len(counts))) as up:
-            for number, settings in enumerate(jobs()):
-                orders = ORDERS if cluster.ALL_ORDERS else [ORDERS[(number + shift) % len(ORDERS)]]
-                for order in orders:
-                    with self.subTest(order=order, **settings):
-                        self.check(up, counts, order, settings)
+            for name, words, collectives in PROGRAMS:
+                for number, settings in enumerate(jobs(collectives)):
+                    orders = ORDERS if cluster.ALL_ORDERS else [ORDERS[(number + shift) % len(ORDERS)]]
+                    for order in orders:
+                        with self.subTest(order=order, **settings):
+                            self.check(up, counts, order, settings, [program(name, FLAVOUR), *words])
 
-    def check(self, up, counts, order, settings):
+    def check(self, up, counts, order, settings, command):
         options = ["--on", up.name, "--ppn", ",".join(map(str, counts)), "--layout", order, "--quiet"]
-        result = run(FLAVOUR, options, [program("collectives", FLAVOUR), "--brief", "--segment", str(SEGMENT)],
-                     settings={**settings, "LIBHCOLL_REPORT": "1"})
+        result = run(FLAVOUR, options, command, settings={**settings, "LIBHCOLL_REPORT": "1"})
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         # A silent fall-back to the vendor would pass every comparison.
         for setting in settings:

@@ -2,6 +2,7 @@
 // place and not: every rank's buffers, with all that lies around them, compared with what they must hold.
 //
 //   --quick   fewer counts and roots
+//   --brief   the same, on MPI_COMM_WORLD alone: a second
 #include "../support/communicator_set.hpp"
 #include "../support/guarded_buffer.hpp"
 #include "../support/layouts.hpp"
@@ -246,13 +247,15 @@ void check_common_origin(const NamedCommunicator& on) {
 
 int main(int argc, char** argv) {
     Program program(argc, argv, "blocks");
-    const bool quick = program.options().flag("--quick");
+    const bool brief = program.options().flag("--brief");
+    const bool quick = program.options().flag("--quick") || brief;
     program.options().reject_rest();
     std::uint64_t calls = 0;
     {
         const std::vector<Layout> layouts = derived_layouts();
         const CommunicatorSet communicators;
         for (const NamedCommunicator& on : communicators.list()) {
+            if (brief && on.comm != MPI_COMM_WORLD) continue;
             Sweep sweep(on, program.seed(), quick);
             sweep_counts(sweep, quick);
             sweep_layouts(sweep, layouts);

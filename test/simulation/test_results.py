@@ -15,7 +15,7 @@ SIZES = {"bcast": "1,1000,4099,40000", "reduce": "8,1000,4104,40000", "allreduce
 def algorithms():
     listed = json.loads(subprocess.run([INFO, "--json"], capture_output=True, text=True, check=True, timeout=60).stdout)
     for algorithm in listed["algorithms"]:
-        if algorithm["intercepted"] and algorithm["name"] != "shared":
+        if algorithm["collective"] in SIZES:
             has_segment = any(parameter["name"] == "segment" for parameter in algorithm["parameters"])
             yield algorithm["collective"], algorithm["name"] + (":segment=1k" if has_segment else "")
 
