@@ -79,20 +79,12 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
         });
 }
 
-template <typename Count>
-int gather(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
+// Gather or Scatter.
+template <Collective collective, typename Count>
+int rooted(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
            MPI_Datatype receive_type, int root, MPI_Comm comm,
            int (*next)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm)) {
-    return dispatch_blocks<Collective::gather>(
-        send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-        [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
-}
-
-template <typename Count>
-int scatter(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
-            MPI_Datatype receive_type, int root, MPI_Comm comm,
-            int (*next)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm)) {
-    return dispatch_blocks<Collective::scatter>(
+    return dispatch_blocks<collective>(
         send, send_count, send_type, receive, receive_count, receive_type, root, comm,
         [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
 }
@@ -110,22 +102,26 @@ int allgather(const void* send, Count send_count, MPI_Datatype send_type, void* 
 
 int wrap_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
                 MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
-    return gather(send, send_count, send_type, receive, receive_count, receive_type, root, comm, mpi.Gather);
+    return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
+                                      mpi.Gather);
 }
 
 int wrap_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
                   MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
-    return gather(send, send_count, send_type, receive, receive_count, receive_type, root, comm, mpi.Gather_c);
+    return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
+                                      mpi.Gather_c);
 }
 
 int wrap_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
                  MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
-    return scatter(send, send_count, send_type, receive, receive_count, receive_type, root, comm, mpi.Scatter);
+    return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
+                                       mpi.Scatter);
 }
 
 int wrap_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
                    MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
-    return scatter(send, send_count, send_type, receive, receive_count, receive_type, root, comm, mpi.Scatter_c);
+    return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
+                                       mpi.Scatter_c);
 }
 
 int wrap_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
