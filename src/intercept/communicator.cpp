@@ -295,12 +295,32 @@ struct Communicator::SegmentUse {
     bool collectives;  // of all ranks, on one node
     bool messages;     // of plans
 
-    std::size_t messages_offset(int ranks, std::size_t buffer_bytes) const {
+    // What a segment of so many ranks holds: the bytes that each of them has for long messages, and where messages begin.
+    struct Shape {
+        std::size_t collectives_buffer;
+        std::size_t messages_buffer;
+        std::size_t messages_offset;
+        std::size_t bytes;
+    };
+    Shape shape(int ranks, bool oversubscribed, std::uint64_t setting) const {
+        // A block stays in the cache that is closest. Where ranks share cores, a turn is to be good for many blocks, and all
+        // that is under way for a cache that cores share.
+        constexpr std::size_t usual = 512 << 10;
+        constexpr std::size_t most = 4 << 20;
+        constexpr std::size_t most_of_all = 16 << 20;
         constexpr std::size_t page = 4096;
-        return collectives ? NodeCollectives::segment_bytes(ranks, buffer_bytes) : page;
-    }
-    std::size_t segment_bytes(int ranks, std::size_t buffer_bytes) const {
-        return messages_offset(ranks, buffer_bytes) + (messages ? NodeMessages::segment_bytes(ranks, buffer_bytes) : 0);
+        const std::size_t shared_cores =
+            std::clamp(most_of_all / static_cast<std::size_t>(ranks) / page * page, usual, most);
+        Shape shape{.collectives_buffer = setting != 0     ? setting
+                                          : oversubscribed ? shared_cores
+                                                           : usual,
+                    .messages_buffer = setting != 0 ? setting : usual,
+                    .messages_offset = page,
+                    .bytes = 0};
+        if (collectives) shape.messages_offset = NodeCollectives::segment_bytes(ranks, shape.collectives_buffer);
+        shape.bytes = shape.messages_offset;
+        if (messages) shape.bytes += NodeMessages::segment_bytes(ranks, shape.messages_buffer);
+        return shape;
     }
 };
 
@@ -384,10 +404,11 @@ bool Communicator::make_segment(const Settings& settings, const SegmentUse& use)
     int problem = 0;
     if (leads && ranks.size() > 1) {
         const int ranks_here = static_cast<int>(ranks.size());
-        problem = own.segment.create(use.segment_bytes(ranks_here, settings.shared_buffer));
         const int cores = local_place().cores_of_host;
         const int here = std::max(ranks_here, Process::get().placements().ranks_here());
-        told = {own.segment.address(), cores > 0 && here > cores ? 1U : 0U};
+        const bool oversubscribed = cores > 0 && here > cores;
+        problem = own.segment.create(use.shape(ranks_here, oversubscribed, settings.shared_buffer).bytes);
+        told = {own.segment.address(), oversubscribed ? 1U : 0U};
     }
     constexpr int numbers = sizeof told / sizeof(std::uint64_t);
     if (tell_node(&told, numbers) != MPI_SUCCESS) problem = EIO;
@@ -480,26 +501,25 @@ int Communicator::join_segment(const SegmentAddress& address, bool oversubscribe
     const Placement& placement = *own.placement;
     const int index = placement.index_on_node(rank_);
     const int ranks = static_cast<int>(placement.ranks_of_node(placement.node_of(rank_)).size());
-    const std::size_t buffer = settings.shared_buffer;
-    const std::size_t messages_offset = use.messages_offset(ranks, buffer);
+    const SegmentUse::Shape shape = use.shape(ranks, oversubscribed, settings.shared_buffer);
     int problem = index == 0 ? 0 : own.segment.open(address);
     if (problem == 0 && use.collectives) {
-        const NodeCollectives::Part part = NodeCollectives::own_part(index, buffer);
+        const NodeCollectives::Part part = NodeCollectives::own_part(index, shape.collectives_buffer);
         problem = own.segment.reserve(part.offset, part.bytes);
     }
     if (problem == 0 && use.messages) {
-        const NodeMessages::Part part = NodeMessages::own_part(ranks, index, buffer);
-        problem = own.segment.reserve(messages_offset + part.offset, part.bytes);
+        const NodeMessages::Part part = NodeMessages::own_part(ranks, index, shape.messages_buffer);
+        problem = own.segment.reserve(shape.messages_offset + part.offset, part.bytes);
     }
     if (problem != 0) return problem;
     try {
         if (use.collectives)
-            own.node = std::make_unique<NodeCollectives>(own.segment.data(), buffer, placement, index,
+            own.node = std::make_unique<NodeCollectives>(own.segment.data(), shape.collectives_buffer, placement, index,
                                                          Waiting(oversubscribed, OwnAlgorithms::drive_vendor, &own));
         if (use.messages)
-            own.transport.use_node(
-                std::make_unique<NodeMessages>(own.segment.data() + messages_offset, buffer, ranks, index), placement,
-                rank_, oversubscribed);
+            own.transport.use_node(std::make_unique<NodeMessages>(own.segment.data() + shape.messages_offset,
+                                                                  shape.messages_buffer, ranks, index),
+                                   placement, rank_, oversubscribed);
     } catch (const std::bad_alloc&) {
         return ENOMEM;
     }

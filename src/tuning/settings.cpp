@@ -158,15 +158,21 @@ const std::vector<Setting>& registry() {
              return std::nullopt;
          },
          [](const Settings& settings) { return std::string(settings.shared_memory ? "1" : "0"); }},
-        {"LIBHCOLL_SHARED_BUFFER", "size", "64k to 64M",
+        {"LIBHCOLL_SHARED_BUFFER", "size", "auto, or 64k to 64M",
          "shared memory that a rank has for long messages of one communicator to the ranks of its node; where all "
-         "ranks "
-         "are on one node, half as much comes on top for results, and as much again for algorithms that send messages",
+         "ranks are on one node, half as much comes on top for results, and as much again for algorithms that send "
+         "messages. auto is 512k, and where all ranks are on one node and share its cores, up to 4M, 16M for all of "
+         "them",
          true,
-         [](Settings& settings, std::string_view text) {
-             return parse_number(text, 64 << 10, 64 << 20, settings.shared_buffer);
+         [](Settings& settings, std::string_view text) -> Problem {
+             settings.shared_buffer = 0;
+             if (text == "auto") return std::nullopt;
+             const Problem problem = parse_number(text, 64 << 10, 64 << 20, settings.shared_buffer);
+             return problem ? std::optional(*problem + ", nor auto") : std::nullopt;
          },
-         [](const Settings& settings) { return size_text(settings.shared_buffer); }},
+         [](const Settings& settings) {
+             return settings.shared_buffer == 0 ? std::string("auto") : size_text(settings.shared_buffer);
+         }},
         {"LIBHCOLL_SINGLE_COPY", "way", "auto, off, cma or xpmem",
          "how ranks of one node copy long messages from one another's memory, where `shared:single_copy=...` or a rule "
          "says so: by process_vm_readv (cma) or XPMEM; auto takes XPMEM where it is there, and does what rules say "

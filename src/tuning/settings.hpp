@@ -53,7 +53,7 @@ struct Settings {
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;
     bool shared_memory = true;
-    std::uint64_t shared_buffer = 512 << 10;
+    std::uint64_t shared_buffer = 0;  // bytes; 0 is auto
     SingleCopyWay single_copy = SingleCopyWay::automatic;
     VirtualLayout topology;
 

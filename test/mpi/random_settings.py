@@ -21,7 +21,7 @@ SEGMENTS = ["0", "1k", "3k", "64k", "512k"]
 WINDOWS = ["1", "2", "4", "64"]
 # Each seats eight ranks or more.
 LAYOUTS = ["auto", "auto", "4x2", "2x4", "2x2x2", "4x2:cyclic", "3x4:reverse", "1x12", "2x8:cyclic", "8x1"]
-BUFFERS = ["64k", "128k", "512k", "8M"]
+BUFFERS = ["auto", "64k", "128k", "512k", "8M"]
 SINGLE_COPIES = ["1", "20k", "100k"]
 SETTINGS = {"bcast": "LIBHCOLL_BCAST", "reduce": "LIBHCOLL_REDUCE", "allreduce": "LIBHCOLL_ALLREDUCE",
             "barrier": "LIBHCOLL_BARRIER"}
