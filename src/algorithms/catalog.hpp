@@ -21,6 +21,10 @@ inline constexpr CollectiveName collective_names[collective_count] = {
     {"bcast", "MPI_Bcast"},   {"reduce", "MPI_Reduce"},   {"allreduce", "MPI_Allreduce"}, {"barrier", "MPI_Barrier"},
     {"gather", "MPI_Gather"}, {"scatter", "MPI_Scatter"}, {"allgather", "MPI_Allgather"}};
 
+// The first of them have non-blocking relatives that run here: ibcast, ireduce and iallreduce.
+inline constexpr std::size_t nonblocking_count = 3;
+inline constexpr std::string_view nonblocking_names[nonblocking_count] = {"ibcast", "ireduce", "iallreduce"};
+
 inline std::string_view name_of(Collective collective) {
     return collective_names[static_cast<std::size_t>(collective)].name;
 }

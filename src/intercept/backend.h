@@ -8,7 +8,7 @@ extern "C" {
 
 /* Raised whenever anything in this file or in functions.def changes: a stub and a backend of different builds must not
  * meet. */
-#define HCOLL_BACKEND_VERSION 1
+#define HCOLL_BACKEND_VERSION 2
 
 enum hcoll_function {
 #define HCOLL_FUNCTION(name) HCOLL_FUNCTION_##name,

@@ -1,4 +1,5 @@
 // The wrappers of MPI_Bcast, MPI_Reduce, MPI_Allreduce and MPI_Barrier: what is valid, and what runs it.
+#include "intercept/arguments.hpp"
 #include "intercept/datatype.hpp"
 #include "intercept/dispatch.hpp"
 #include "intercept/own_run.hpp"
@@ -14,9 +15,7 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
     return dispatch<Collective::bcast>(
         comm, count, type, [&] { return next(buffer, count, type, root, comm); }, [] { return MPI_SUCCESS; },
         [&](Communicator& communicator) {
-            if (root < 0 || root >= communicator.size() || buffer == MPI_IN_PLACE) return false;
-            if (!communicator.is_valid_type(type)) return false;
-            return buffer != nullptr || count == 0 || may_have_null_buffer(type);
+            return is_valid_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root);
         },
         [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
@@ -24,17 +23,6 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
                 return run_shared_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
             return run_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
         });
-}
-
-// Are the buffers ones that the vendor would take? Those that only the root has are looked at on the root alone.
-bool has_valid_buffers(const Reduction& reduction, bool has_output, bool may_be_in_place) {
-    const bool in_place = reduction.send_buffer == MPI_IN_PLACE;
-    if (in_place && !may_be_in_place) return false;
-    if (has_output && (reduction.receive_buffer == MPI_IN_PLACE || reduction.receive_buffer == reduction.send_buffer))
-        return false;
-    const bool has_null =
-        (!in_place && reduction.send_buffer == nullptr) || (has_output && reduction.receive_buffer == nullptr);
-    return !has_null || may_have_null_buffer(reduction.type);
 }
 
 // Not every predefined operation takes every type. Those that MPI defines have kernels; which others do is the vendor's
@@ -49,23 +37,6 @@ int prove_operation(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type, Ask&& ask)
     const int status = ask();
     if (known != nullptr) known->is_proven = status == MPI_SUCCESS;
     return status;
-}
-
-bool is_valid_reduction(Communicator& communicator, Collective collective, const Reduction& reduction) {
-    if (reduction.op == MPI_OP_NULL || reduction.root < 0 || reduction.root >= communicator.size()) return false;
-    if (!communicator.is_valid_type(reduction.type)) return false;
-    const bool is_root = collective == Collective::allreduce || communicator.rank() == reduction.root;
-    if (reduction.count != 0 && !has_valid_buffers(reduction, is_root, is_root)) return false;
-    if (communicator.is_known_type(reduction.type)) return true;
-    MPI_Aint lower_bound = 0;
-    MPI_Aint extent = 0;
-    return mpi.Type_get_extent(reduction.type, &lower_bound, &extent) == MPI_SUCCESS && extent > 0;
-}
-
-// What is combined with what. Open MPI takes one buffer for both of Allreduce's, as if it had been told in place, and
-// programs that never met another MPI library rely on it, on some ranks or all.
-const void* allreduce_operand(const void* send, const void* receive) {
-    return Process::vendor_kind() == VendorKind::openmpi && send == receive ? MPI_IN_PLACE : send;
 }
 
 bool commutes(MPI_Op op) {
@@ -184,11 +155,6 @@ inline int barrier(MPI_Comm comm) {
         });
 }
 
-template <typename Count>
-inline int ibcast(Count count, MPI_Datatype type, auto&& pass_on) {
-    return noted("ibcast", count, type, "vendor", reason::non_blocking, pass_on);
-}
-
 }  // namespace
 
 int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) noexcept {
@@ -227,14 +193,5 @@ int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datat
 }
 
 int wrap_Barrier(MPI_Comm comm) noexcept { return barrier(comm); }
-
-int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) noexcept {
-    return ibcast(count, type, [&] { return mpi.Ibcast(buffer, count, type, root, comm, request); });
-}
-
-int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm,
-                  MPI_Request* request) noexcept {
-    return ibcast(count, type, [&] { return mpi.Ibcast_c(buffer, count, type, root, comm, request); });
-}
 
 }  // namespace hcoll

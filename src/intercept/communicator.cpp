@@ -12,6 +12,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "intercept/background.hpp"
 #include "intercept/datatype.hpp"
 #include "intercept/errors_return.hpp"
 #include "intercept/log.hpp"
@@ -121,6 +122,13 @@ void OwnAlgorithms::drive_vendor(void* own) {
     const auto* self = static_cast<OwnAlgorithms*>(own);
     int found = 0;
     mpi.Iprobe(self->rank, self->tag_upper_bound, self->duplicate, &found, MPI_STATUS_IGNORE);
+    if (Background::calls_must_move()) Background::get().in_flight().drive();
+}
+
+void NonblockingCollectives::end(std::uint64_t number) {
+    ended_[number % ended_.size()] = true;
+    while (ended_[oldest_ % ended_.size()]) ended_[oldest_++ % ended_.size()] = false;
+    under_way_.fetch_sub(1, std::memory_order_release);
 }
 
 void ScratchMemory::Free::operator()(std::byte* memory) const { std::free(memory); }
@@ -236,13 +244,14 @@ void Communicator::set_up() {
         const std::lock_guard lock(registry().mutex);
         has_room = registry().duplicates < agreed->settings.communicators;
     }
-    enum { hash, inverse_hash, no_room, not_watched, beyond_world, device, fields };
+    enum { hash, inverse_hash, no_room, not_watched, beyond_world, device, no_progress, fields };
     std::array<std::uint64_t, fields> mine = {agreed->hash,
                                               ~agreed->hash,
                                               has_room ? 0U : 1U,
                                               is_watched_ ? 0U : 1U,
                                               is_within_world_ ? 0U : 1U,
-                                              has_gpu_runtime() ? 1U : 0U};
+                                              has_gpu_runtime() ? 1U : 0U,
+                                              Background::get().is_possible() ? 0U : 1U};
     std::array<std::uint64_t, fields> all{};
     if (mpi.Allreduce(mine.data(), all.data(), fields, MPI_UINT64_T, MPI_MAX, handle_) != MPI_SUCCESS)
         return give_to_vendor(reason::no_context);
@@ -258,7 +267,11 @@ void Communicator::set_up() {
     if (placement == nullptr) return give_to_vendor(reason::no_context);
     DecisionTables decisions =
         make_decisions(agreed->settings, *placement, agreed->settings.shared_memory && placement->nodes() == 1);
-    if (std::all_of(decisions.begin(), decisions.end(), leaves_all_to_vendor)) return give_to_vendor(reason::settings);
+    const bool has_progress = all[no_progress] == 0 && agreed->settings.progress != ProgressMode::off;
+    NonblockingTables nonblocking = make_nonblocking_decisions(agreed->settings, *placement, has_progress);
+    if (std::all_of(decisions.begin(), decisions.end(), leaves_all_to_vendor) &&
+        std::all_of(nonblocking.begin(), nonblocking.end(), leaves_all_to_vendor))
+        return give_to_vendor(reason::settings);
     const char* why = all[not_watched] != 0 ? reason::not_watched : all[no_room] != 0 ? reason::limit : nullptr;
     if (why != nullptr) {
         if (rank_ == 0 && agreed->settings.reproducible)
@@ -268,7 +281,25 @@ void Communicator::set_up() {
                                  size_, why));
         return give_to_vendor(why);
     }
-    make_duplicate(*agreed, std::move(decisions), std::move(placement));
+    make_duplicate(*agreed, std::move(decisions), std::move(nonblocking), std::move(placement));
+}
+
+// `has_progress`: every rank can move what it begins.
+NonblockingTables Communicator::make_nonblocking_decisions(const Settings& settings, const Placement& placement,
+                                                           bool has_progress) const {
+    NonblockingTables tables;
+    const auto leave_to_vendor = [&] {
+        tables.fill({{.decision = {.parameters = {}, .what = "vendor", .why = reason::no_progress}}});
+    };
+    if (!has_progress) {
+        leave_to_vendor();
+        return tables;
+    }
+    for (std::size_t i = 0; i < nonblocking_count; ++i)
+        tables[i] = make_nonblocking_table(settings, static_cast<Collective>(i), placement);
+    if (std::all_of(tables.begin(), tables.end(), leaves_all_to_vendor)) return tables;
+    if (is_true_anywhere(!Background::get().is_ready(), handle_)) leave_to_vendor();
+    return tables;
 }
 
 DecisionTables Communicator::make_decisions(const Settings& settings, const Placement& placement,
@@ -325,7 +356,7 @@ struct Communicator::SegmentUse {
 };
 
 // Not MPI_Comm_dup: that would call the application's attribute copy functions.
-void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables decisions,
+void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables decisions, NonblockingTables nonblocking,
                                   std::shared_ptr<const Placement> placement) {
     MPI_Comm duplicate = make_own_communicator(handle_);
     if (is_true_anywhere(duplicate == MPI_COMM_NULL, handle_)) {
@@ -365,6 +396,11 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
     for (DecisionTable& table : decisions)
         for (SizeRange& range : table) range.decision.note_order(*own_->placement);
     own_->decisions = std::move(decisions);
+    own_->nonblocking.decisions = std::move(nonblocking);
+    for (std::size_t i = 0; i < nonblocking_count; ++i) {
+        const DecisionTable& table = own_->nonblocking.decisions[i];
+        nonblocking_vendor_only_[i] = leaves_all_to_vendor(table) ? table.front().decision.why.c_str() : nullptr;
+    }
     for (std::size_t i = 0; i < collective_count; ++i)
         vendor_only_[i] =
             leaves_all_to_vendor(own_->decisions[i]) ? own_->decisions[i].front().decision.why.c_str() : nullptr;
@@ -528,6 +564,8 @@ int Communicator::join_segment(const SegmentAddress& address, bool oversubscribe
 
 void Communicator::free_duplicate() {
     if (own_ == nullptr) return;
+    // All ranks have begun them, or will before they free the communicator.
+    while (own_->nonblocking.any_under_way()) Background::get().help();
     // The duplicate's ranks are those of the application's communicator, and all of them are freeing that one.
     for (MPI_Comm* each : {&own_->leaders, &own_->duplicate})
         if (*each != MPI_COMM_NULL && *each != handle_)
@@ -547,6 +585,7 @@ void Communicator::retire() {
     Communicator* expected = this;
     recent_.get()[recent_index(key)].compare_exchange_strong(expected, nullptr);
     vendor_only_ = {};
+    nonblocking_vendor_only_ = {};
     known_type_ = MPI_DATATYPE_NULL;
     handle_ = MPI_COMM_NULL;
     known.unused.push_back(this);

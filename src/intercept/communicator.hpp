@@ -49,7 +49,9 @@ inline constexpr const char* no_kernel = "over shared memory only predefined ope
 inline constexpr const char* arguments = "arguments for the vendor to judge";
 inline constexpr const char* too_long = "more than 1 GB in one message";
 inline constexpr const char* no_bytes = "no bytes";
-inline constexpr const char* non_blocking = "non-blocking";
+inline constexpr const char* no_progress = "nothing would move it in the background (LIBHCOLL_PROGRESS)";
+inline constexpr const char* not_in_background =
+    "only predefined operations and types without gaps run in the background";
 inline constexpr const char* disabled = "LIBHCOLL_ENABLE=0";
 inline constexpr const char* freed = "being freed";
 inline constexpr const char* device = "a GPU runtime is loaded: buffers may be the device's";
@@ -81,6 +83,36 @@ private:
 };
 
 using DecisionTables = std::array<DecisionTable, collective_count>;
+using NonblockingTables = std::array<DecisionTable, nonblocking_count>;
+
+// What non-blocking collectives of a communicator have in common. They are begun by one thread at a time, as MPI demands, and
+// moved by one thread at a time, which may be another one.
+class NonblockingCollectives {
+public:
+    NonblockingCollectives(int ranks, std::uint64_t plan_cache, int most_started)
+        : plans(plan_cache), flow(ranks), ended_(static_cast<std::size_t>(most_started), false) {}
+
+    // By who begins: the number of the next one, the same on all ranks.
+    std::uint64_t begin() {
+        under_way_.fetch_add(1, std::memory_order_relaxed);
+        return next_++;
+    }
+    // By who moves them: is there a sequence of tags for it? Those that may not wait for earlier ones to end.
+    bool may_start(std::uint64_t number) const { return number - oldest_ < ended_.size(); }
+    // Of one that was started.
+    void end(std::uint64_t number);
+    bool any_under_way() const { return under_way_.load(std::memory_order_acquire) != 0; }
+
+    NonblockingTables decisions;
+    PlanCache plans;   // of who begins
+    FlowControl flow;  // of who moves
+
+private:
+    std::uint64_t next_ = 0;
+    std::atomic<int> under_way_{0};
+    std::uint64_t oldest_ = 0;  // that has not ended
+    std::vector<bool> ended_;   // by number, modulo its size, of those from oldest_ on
+};
 
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
 struct OwnAlgorithms {
@@ -92,7 +124,9 @@ struct OwnAlgorithms {
           leaders(leaders_of_nodes),
           placement(std::move(where)),
           plans(settings.plan_cache),
-          network(communicator, placement->ranks(), tag_upper_bound, leaders),
+          flow(placement->ranks()),
+          network(communicator, flow, tag_upper_bound, leaders),
+          nonblocking(placement->ranks(), settings.plan_cache, PointToPoint::nonblocking_sequences(tag_upper_bound)),
           transport(network, drive_vendor, this) {}
     OwnAlgorithms(const OwnAlgorithms&) = delete;
     OwnAlgorithms& operator=(const OwnAlgorithms&) = delete;
@@ -109,7 +143,9 @@ struct OwnAlgorithms {
     DecisionTables decisions;
     PlanCache plans;
     Engine engine;
+    FlowControl flow;
     PointToPoint network;
+    NonblockingCollectives nonblocking;
     RoutedTransport transport;
     ScratchMemory scratch;
     // Of the ranks of this rank's node, where a decision asks for it.
@@ -177,6 +213,12 @@ public:
         if (!Process::get().own_mode()) return reason::pcontrol;
         return vendor_only_[static_cast<std::size_t>(collective)];
     }
+    // The same for the non-blocking one.
+    const char* why_vendor_nonblocking(Collective collective) const {
+        if (mode_ == Mode::vendor) return why_vendor_;
+        if (!Process::get().own_mode()) return reason::pcontrol;
+        return nonblocking_vendor_only_[static_cast<std::size_t>(collective)];
+    }
     // Where calls of this collective run here now; nullptr where the vendor takes them or counts them.
     OwnAlgorithms* own_for(Collective collective) const {
         return mode_ == Mode::own && why_vendor(collective) == nullptr ? own_.get() : nullptr;
@@ -212,8 +254,10 @@ private:
     static Communicator* attach(MPI_Comm handle);
     void set_up();
     void give_to_vendor(const char* why);
-    void make_duplicate(const AgreedSettings& agreed, DecisionTables decisions,
+    void make_duplicate(const AgreedSettings& agreed, DecisionTables decisions, NonblockingTables nonblocking,
                         std::shared_ptr<const Placement> placement);
+    NonblockingTables make_nonblocking_decisions(const Settings& settings, const Placement& placement,
+                                                 bool has_progress) const;
     DecisionTables make_decisions(const Settings& settings, const Placement& placement, bool has_shared_memory) const;
     bool make_leaders(MPI_Comm duplicate, const Placement& placement, MPI_Comm& leaders) const;
     struct SegmentUse;
@@ -231,6 +275,7 @@ private:
     std::atomic<std::uintptr_t> key_{0};
     Mode mode_ = Mode::counting;
     std::array<const char*, collective_count> vendor_only_{};  // why no message of that collective runs here
+    std::array<const char*, nonblocking_count> nonblocking_vendor_only_{};  // the same of the non-blocking ones
     const char* why_vendor_ = nullptr;
     MPI_Comm handle_ = MPI_COMM_NULL;
     int rank_ = 0;

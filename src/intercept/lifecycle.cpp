@@ -1,20 +1,39 @@
 // The wrappers of what begins and ends: MPI itself, communicators, and the two modes of MPI_Pcontrol.
 #include "hcoll/hcoll.h"
+#include "intercept/background.hpp"
 #include "intercept/communicator.hpp"
 #include "intercept/wrappers.hpp"
 
 namespace hcoll {
 
+// The level that the application asks for is the one that the vendor is asked for, unless a setting wants more; in any case
+// the application is told of no more than it asked for then.
 int wrap_Init(int* argc, char*** argv) noexcept {
-    const int status = mpi.Init(argc, argv);
-    if (status == MPI_SUCCESS) Process::get().start_world();
+    Background& background = Background::get();
+    const int level = background.level_to_ask(MPI_THREAD_SINGLE);
+    int given = MPI_THREAD_SINGLE;
+    const int status = level == MPI_THREAD_SINGLE ? mpi.Init(argc, argv) : mpi.Init_thread(argc, argv, level, &given);
+    if (status != MPI_SUCCESS) return status;
+    if (level == MPI_THREAD_SINGLE && mpi.Query_thread(&given) != MPI_SUCCESS) given = MPI_THREAD_SINGLE;
+    (void)background.level_to_tell(MPI_THREAD_SINGLE, given);
+    Process::get().start_world(background.start(MPI_THREAD_SINGLE, given));
     return status;
 }
 
-// The level that the application asks for is the one that the vendor is asked for.
 int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) noexcept {
-    const int status = mpi.Init_thread(argc, argv, required, provided);
-    if (status == MPI_SUCCESS) Process::get().start_world();
+    Background& background = Background::get();
+    const int status = mpi.Init_thread(argc, argv, background.level_to_ask(required), provided);
+    if (status != MPI_SUCCESS) return status;
+    const int given = *provided;
+    *provided = background.level_to_tell(required, given);
+    Process::get().start_world(background.start(required, given));
+    return status;
+}
+
+int wrap_Query_thread(int* provided) noexcept {
+    const int status = mpi.Query_thread(provided);
+    const int told = Background::get().told_level();
+    if (status == MPI_SUCCESS && told >= 0) *provided = told;
     return status;
 }
 

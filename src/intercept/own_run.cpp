@@ -5,52 +5,14 @@
 #include <cstring>
 #include <new>
 
+#include "intercept/background.hpp"
 #include "intercept/datatype.hpp"
+#include "intercept/element_operations.hpp"
 #include "intercept/reduction_kernel.hpp"
-#include "progress/simulated_costs.hpp"
 
 namespace hcoll {
 
 namespace {
-
-// The operation on elements, and copies of elements that touch no byte between them.
-class ElementOperations : public LocalOperations {
-public:
-    ElementOperations(MPI_Datatype type, MPI_Op op, MPI_Comm communicator, int rank, std::size_t contiguous_bytes)
-        : type_(type),
-          op_(op),
-          communicator_(communicator),
-          rank_(rank),
-          contiguous_bytes_(contiguous_bytes),
-          kernel_(find_kernel(op, type)) {}
-
-    Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) override {
-        if (kernel_ != nullptr) {
-            if (charge_reduction(units * contiguous_bytes_)) kernel_(left, right, right, units);
-            return MPI_SUCCESS;
-        }
-        return mpi.Reduce_local(left, right, static_cast<int>(units), type_, op_);
-    }
-    Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
-        if (contiguous_bytes_ != 0) {
-            // With Open MPI a program may give one buffer for both, as if it had said in place.
-            if (charge_copy(units * contiguous_bytes_) && source != target)
-                std::memcpy(target, source, units * contiguous_bytes_);
-            return MPI_SUCCESS;
-        }
-        const int count = static_cast<int>(units);
-        return mpi.Sendrecv(source, count, type_, rank_, 0, target, count, type_, rank_, 0, communicator_,
-                            MPI_STATUS_IGNORE);
-    }
-
-private:
-    MPI_Datatype type_;
-    MPI_Op op_;
-    MPI_Comm communicator_;
-    int rank_;
-    std::size_t contiguous_bytes_;  // of an element; 0 where elements have gaps
-    Kernel kernel_;                 // of the operation; nullptr where the vendor combines
-};
 
 // Elements with gaps, as messages through shared memory carry them.
 class ElementPacking : public Packing {
@@ -76,6 +38,8 @@ int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MP
     while (status == MPI_SUCCESS && !own.engine.done()) {
         if constexpr (is_simulated) own.network.may_wait(!own.engine.has_work());
         status = own.engine.advance();
+        if (Background::calls_must_move()) [[unlikely]]
+            Background::get().in_flight().drive();
     }
     if (status != MPI_SUCCESS) {
         own.network.abandon();
@@ -157,6 +121,21 @@ std::byte* scratch_for(OwnAlgorithms& own, std::uint64_t units, const Extent& ex
 }
 
 }  // namespace
+
+std::shared_ptr<const Plan> find_plan(PlanCache& plans, Communicator& communicator, const Decision& decision,
+                                      const PlanKey& key) {
+    return plans.get(key, [&] {
+        return decision.algorithm->build({.ranks = communicator.size(),
+                                          .rank = communicator.rank(),
+                                          .root = key.root,
+                                          .units = key.units,
+                                          .unit_bytes = key.unit_bytes,
+                                          .in_place = key.in_place,
+                                          .ordered = key.ordered,
+                                          .placement = communicator.own().placement.get()},
+                                         decision.parameters);
+    });
+}
 
 OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type) {
     auto& known = own.known_reductions;
@@ -240,14 +219,7 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
         OwnAlgorithms& own = communicator.own();
         const std::uint64_t bytes = count * type_size(type);
         const PlanKey key{.collective = Collective::bcast, .root = root, .units = bytes};
-        const auto plan = own.plans.get(key, [&] {
-            return decision.algorithm->build({.ranks = communicator.size(),
-                                              .rank = communicator.rank(),
-                                              .root = root,
-                                              .units = bytes,
-                                              .placement = own.placement.get()},
-                                             decision.parameters);
-        });
+        const auto plan = find_plan(own.plans, communicator, decision, key);
         // Ranks may describe the same bytes by different types: what travels are the bytes of the signature.
         const bool contiguous = has_no_gaps(own, type);
         const bool is_root = communicator.rank() == root;
@@ -286,17 +258,7 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
                           .root = reduction.root,
                           .unit_bytes = size,
                           .units = reduction.count};
-        const auto plan = own.plans.get(key, [&] {
-            return decision.algorithm->build({.ranks = communicator.size(),
-                                              .rank = communicator.rank(),
-                                              .root = key.root,
-                                              .units = key.units,
-                                              .unit_bytes = key.unit_bytes,
-                                              .in_place = in_place,
-                                              .ordered = key.ordered,
-                                              .placement = own.placement.get()},
-                                             decision.parameters);
-        });
+        const auto plan = find_plan(own.plans, communicator, decision, key);
         const std::size_t contiguous_bytes = has_no_gaps(own, reduction.type) ? size : 0;
         ElementOperations operations(reduction.type, reduction.op, own.duplicate, communicator.rank(),
                                      contiguous_bytes);

@@ -27,6 +27,10 @@ struct BlockArguments {
     int root;
 };
 
+// The plan of a call, kept in `plans` for the next one like it.
+std::shared_ptr<const Plan> find_plan(PlanCache& plans, Communicator& communicator, const Decision& decision,
+                                      const PlanKey& key);
+
 // What is known of a predefined operation on a predefined type; nullptr for others.
 OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type);
 

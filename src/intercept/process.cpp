@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "intercept/background.hpp"
 #include "intercept/communicator.hpp"
 #include "intercept/log.hpp"
 #include "tuning/text.hpp"
@@ -56,13 +57,15 @@ Process::Process(const hcoll_vendor& library)
       agreed_(make_agreed(local_)) {
     for (char& letter : library_line_)
         if (letter == '\t') letter = ' ';
+    Background::open(local_);
     set_log_level(local_.log);
     if (local_.report != "0") report_ = std::make_unique<Report>();
     // Where the job was started, not where the application goes from there.
     if (local_.report.ends_with(".json")) local_.report = std::filesystem::absolute(local_.report);
 }
 
-void Process::start_world() {
+void Process::start_world(std::string warning) {
+    if (!warning.empty()) warnings_.push_back(std::move(warning));
     int size = 1;
     int rank = 0;
     mpi.Comm_rank(MPI_COMM_WORLD, &rank);
@@ -77,6 +80,9 @@ void Process::start_world() {
     if (rank == 0 && log_enabled(LogLevel::info))
         log_line(LogLevel::info, fmt::format("{} ranks, {}, {}", size, library_line_,
                                              agreed_->settings.enable ? "on" : "off (LIBHCOLL_ENABLE=0)"));
+    // Who asks for progress wants non-blocking collectives from the first one on, and those set nothing up.
+    const ProgressMode progress = agreed_->settings.progress;
+    if (progress == ProgressMode::thread || progress == ProgressMode::calls) Communicator::set_up_now(MPI_COMM_WORLD);
 }
 
 int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const {
@@ -121,14 +127,17 @@ void Process::set_finalize_hook() {
 
 void Process::finish() {
     if (finished_.exchange(true)) return;
+    Background::get().finish();
     Communicator::release_all();
     write_report();
     if (stand_aside_ != nullptr) stand_aside_();
 }
 
 void Process::finish_at_exit() {
-    // A child that the application forked has nothing to report.
-    if (process_id_ == getpid() && !finished_.exchange(true)) write_report();
+    // A child that the application forked has nothing to report, and no thread.
+    if (process_id_ != getpid() || finished_.exchange(true)) return;
+    Background::get().finish_at_exit();
+    write_report();
 }
 
 void Process::write_report() {

@@ -61,6 +61,8 @@ public:
     bool done() const { return open_ == 0; }
     // Is there something to do even if nothing completes?
     bool has_work() const { return next_computation_ < computations_.size(); }
+    // How many steps are complete, of all runs so far.
+    std::uint64_t events() const { return events_; }
     // Forgets the run, after an error.
     void abandon();
 
@@ -108,6 +110,7 @@ private:
     std::vector<Token> computations_;
     std::size_t next_computation_ = 0;
     std::vector<Token> completed_;
+    std::uint64_t events_ = 0;
 };
 
 }  // namespace hcoll

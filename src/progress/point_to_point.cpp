@@ -32,26 +32,44 @@ Status make_run_type(MPI_Datatype type, std::uint64_t units, MPI_Datatype& run) 
     return status == MPI_SUCCESS ? mpi.Type_commit(&run) : status;
 }
 
+// Collectives that follow one another closely have different tags.
+int sequences_of(int tag_upper_bound) {
+    constexpr int enough = 2048;
+    return std::clamp(tag_upper_bound / static_cast<int>(tags_per_collective), 2, enough);
+}
+
 }  // namespace
 
-PointToPoint::PointToPoint(MPI_Comm communicator, int ranks, int tag_upper_bound, MPI_Comm leaders)
+PointToPoint::PointToPoint(MPI_Comm communicator, FlowControl& flow, int tag_upper_bound, MPI_Comm leaders)
     : communicator_(communicator),
       leaders_(leaders),
-      ahead_(static_cast<std::size_t>(ranks), 0),
-      sequences_(std::clamp(tag_upper_bound / static_cast<int>(tags_per_collective), 1, 1024)) {
+      flow_(flow),
+      blocking_sequences_(sequences_of(tag_upper_bound) - nonblocking_sequences(tag_upper_bound)),
+      nonblocking_sequences_(nonblocking_sequences(tag_upper_bound)) {
     if (leaders_ != MPI_COMM_NULL && mpi.Comm_rank(leaders_, &leader_) != MPI_SUCCESS) leader_ = -1;
 }
 
 void PointToPoint::begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
+    begin_as((sequence_ + 1) % blocking_sequences_, type, unit_bytes, op);
+}
+
+void PointToPoint::begin_nonblocking(std::uint64_t number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
+    begin_as(blocking_sequences_ + static_cast<int>(number % static_cast<std::uint64_t>(nonblocking_sequences_)), type,
+             unit_bytes, op);
+}
+
+int PointToPoint::nonblocking_sequences(int tag_upper_bound) { return sequences_of(tag_upper_bound) / 2; }
+
+void PointToPoint::begin_as(int sequence, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
     type_ = type;
     op_ = op;
     unit_bytes_ = unit_bytes;
     next_call_ = 0;
-    sequence_ = (sequence_ + 1) % sequences_;
+    sequence_ = sequence;
 }
 
-// Does this message fill what the peer may be left to keep? What is large waits for its receiver anyhow.
-bool PointToPoint::must_synchronize(int peer, std::uint64_t bytes) {
+// What is large waits for its receiver anyhow.
+bool FlowControl::must_synchronize(int peer, std::uint64_t bytes) {
     std::uint32_t& ahead = ahead_[static_cast<std::size_t>(peer)];
     ahead += message_weight + static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, most_ahead));
     if (ahead < most_ahead) return false;
@@ -85,7 +103,7 @@ Status PointToPoint::post(std::uint64_t units, Token token, Post&& post) {
 }
 
 Status PointToPoint::send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) {
-    const auto isend = must_synchronize(peer, units * unit_bytes_) ? mpi.Issend : mpi.Isend;
+    const auto isend = flow_.must_synchronize(peer, units * unit_bytes_) ? mpi.Issend : mpi.Isend;
     return post(units, token, [&](int count, MPI_Datatype type, MPI_Request* request) {
         return isend(data, count, type, peer, tag_of(tag), communicator_, request);
     });

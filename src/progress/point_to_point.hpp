@@ -3,6 +3,9 @@
 // Flow control: a rank that runs ahead of a slow peer would fill the peer's memory with messages that nobody has asked for
 // yet. Every so many messages or bytes to a peer, the next one is a synchronous send, which completes only when the
 // peer has come to receive it: so what a peer may have to keep is bounded, whatever the collectives are.
+//
+// Blocking collectives run one at a time; non-blocking ones may be under way in any number beside them. Tags tell them apart:
+// each collective has a sequence, half of which are for either kind.
 #pragma once
 
 #include <map>
@@ -13,17 +16,32 @@
 
 namespace hcoll {
 
+// What peers may have to keep of what this rank has sent, since they last caught up. Used by one thread at a time.
+class FlowControl {
+public:
+    explicit FlowControl(int ranks) : ahead_(static_cast<std::size_t>(ranks), 0) {}
+    // Does a message of so many bytes fill what the peer may be left to keep?
+    bool must_synchronize(int peer, std::uint64_t bytes);
+
+private:
+    std::vector<std::uint32_t> ahead_;  // by peer
+};
+
 // Driven by one thread at a time. Errors are the vendor's codes; the communicator's error handler must return them.
 class PointToPoint : public Transport {
 public:
     // `tag_upper_bound` is the vendor's (at least 32767). `leaders`: of the leaders of nodes, in the order of their nodes;
     // MPI_COMM_NULL where there is none, or on ranks that are none.
-    PointToPoint(MPI_Comm communicator, int ranks, int tag_upper_bound, MPI_Comm leaders);
+    PointToPoint(MPI_Comm communicator, FlowControl& flow, int tag_upper_bound, MPI_Comm leaders);
 
     // Begins a collective whose units are elements of `type`, of `unit_bytes` bytes each. Collectives that follow one
     // another use different tags, so that a message that is left over by an error is not taken for one of the next. `op` is
     // for collectives among leaders; MPI_OP_NULL where nothing is combined.
     void begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
+    // The same for the non-blocking collective of that number on the communicator. Of those, as many as
+    // nonblocking_sequences() may be under way at a time: number n only when n less so many is complete here.
+    void begin_nonblocking(std::uint64_t number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
+    static int nonblocking_sequences(int tag_upper_bound);
     // Among leaders, MPI_Iallreduce takes the place of MPI_Ireduce from now on (or no longer).
     void avoid_ireduce(bool avoid) { avoids_ireduce_ = avoid; }
 
@@ -52,7 +70,7 @@ private:
         Token token;
     };
 
-    bool must_synchronize(int peer, std::uint64_t bytes);
+    void begin_as(int sequence, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
     template <typename Post>
     Status post(std::uint64_t units, Token token, Post&& post);
     Status start(const LeadersCall& call);
@@ -66,13 +84,14 @@ private:
     MPI_Datatype type_ = MPI_DATATYPE_NULL;
     MPI_Op op_ = MPI_OP_NULL;
     std::uint64_t unit_bytes_ = 1;
-    std::vector<std::uint32_t> ahead_;  // by peer: what it may have to keep, since it last caught up
+    FlowControl& flow_;
     bool avoids_ireduce_ = false;
     bool may_wait_ = false;
     int leader_ = -1;              // this rank's number among them
     std::uint64_t next_call_ = 0;  // of the leaders' collectives: the order of the one to begin next
     std::map<std::uint64_t, LeadersCall> early_calls_;
-    int sequences_;
+    int blocking_sequences_;
+    int nonblocking_sequences_;
     int sequence_ = 0;
     std::vector<MPI_Request> requests_;
     std::vector<Token> tokens_;  // of the requests, in the same order

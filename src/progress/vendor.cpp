@@ -54,6 +54,12 @@ std::string load_vendor(void* handle) {
     load(handle, "PMPI_Scatter_c", mpi.Scatter_c);
     load(handle, "PMPI_Allgather_c", mpi.Allgather_c);
     load(handle, "PMPI_Ibcast_c", mpi.Ibcast_c);
+    load(handle, "PMPI_Ireduce_c", mpi.Ireduce_c);
+    load(handle, "PMPI_Iallreduce_c", mpi.Iallreduce_c);
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+    load(handle, "opal_progress_register", mpi.opal_progress_register);
+    load(handle, "opal_progress_unregister", mpi.opal_progress_unregister);
+#endif
     load(handle, "PMPI_Type_get_envelope_c", mpi.Type_get_envelope_c);
     load(handle, "PMPI_Type_get_contents_c", mpi.Type_get_contents_c);
 #if defined(HCOLL_FLAVOUR_OPENMPI)

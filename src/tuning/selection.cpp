@@ -90,6 +90,27 @@ void Decision::do_without_single_copy() {
     what = choice_text({.kind = AlgorithmChoice::Kind::shared, .algorithm = nullptr, .parameters = {}});
 }
 
+DecisionTable make_nonblocking_table(const Settings& settings, Collective collective, const Placement& placement) {
+    if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};
+    const auto index = static_cast<std::size_t>(collective);
+    const AlgorithmChoice& choice = settings.nonblocking_choices[index];
+    if (choice.kind != AlgorithmChoice::Kind::automatic)
+        return {
+            {.decision = decision_of(choice, fmt::format("setting LIBHCOLL_{}", to_upper(nonblocking_names[index])))}};
+    // Below, a call is over before its rank can compute, and on one node ranks and threads would want the same cores.
+    constexpr std::uint64_t too_short = (64 << 10) - 1;
+    const Decision vendor = vendor_decision("built-in rule (non-blocking)");
+    if (placement.nodes() == 1) return {{.decision = vendor}};
+    DecisionTable table{{too_short, vendor}};
+    for (SizeRange& range : modelled_table(collective, placement)) {
+        range.decision.do_without_leaders();
+        if (range.decision.algorithm == nullptr) range.decision = vendor;
+        add_row(table, range.largest_bytes, std::move(range.decision));
+    }
+    if (table.back().largest_bytes != std::numeric_limits<std::uint64_t>::max()) table.push_back({.decision = vendor});
+    return table;
+}
+
 DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective,
                                   const Placement& placement, bool has_shared_memory) {
     if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};

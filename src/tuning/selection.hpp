@@ -43,6 +43,9 @@ using DecisionTable = std::vector<SizeRange>;
 DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective,
                                   const Placement& placement, bool has_shared_memory);
 
+// The same for non-blocking ones, which nothing but messages carries.
+DecisionTable make_nonblocking_table(const Settings& settings, Collective collective, const Placement& placement);
+
 inline const Decision& decide(const DecisionTable& table, std::uint64_t bytes) {
     auto range = table.begin();
     while (bytes > range->largest_bytes) ++range;

@@ -93,6 +93,49 @@ Setting choice_setting(std::string_view name, std::string_view help) {
             [](const Settings& settings) { return choice_text(settings.choice(collective)); }};
 }
 
+template <Collective collective>
+Setting nonblocking_setting(std::string_view name, std::string_view help) {
+    constexpr auto index = static_cast<std::size_t>(collective);
+    return {name,
+            "algorithm[:key=value,...]",
+            "auto, vendor, or an algorithm of the blocking collective",
+            help,
+            true,
+            [](Settings& settings, std::string_view text) {
+                return parse_nonblocking_choice(collective, text, settings.nonblocking_choices[index]);
+            },
+            [](const Settings& settings) { return choice_text(settings.nonblocking_choices[index]); }};
+}
+
+// Numbers of cores: 2,4-6.
+Problem parse_cores(std::string_view text, std::vector<int>& cores) {
+    constexpr std::uint64_t most = 4095;
+    std::vector<int> found;
+    for (const std::string_view item : split(text, ',')) {
+        const std::size_t dash = item.find('-');
+        const auto first = parse_size(item.substr(0, dash));
+        const auto last = dash == std::string_view::npos ? first : parse_size(item.substr(dash + 1));
+        if (!first || !last || *first > *last || *last > most)
+            return fmt::format("'{}' is neither auto nor a list of cores like 2,4-6", text);
+        for (std::uint64_t core = *first; core <= *last; ++core) found.push_back(static_cast<int>(core));
+    }
+    cores = found;
+    return std::nullopt;
+}
+
+std::string cores_text(const std::vector<int>& cores) {
+    if (cores.empty()) return "auto";
+    std::string text;
+    for (std::size_t first = 0; first < cores.size();) {
+        std::size_t last = first;
+        while (last + 1 < cores.size() && cores[last + 1] == cores[last] + 1) ++last;
+        if (!text.empty()) text += ',';
+        text += last == first ? std::to_string(cores[first]) : fmt::format("{}-{}", cores[first], cores[last]);
+        first = last + 1;
+    }
+    return text;
+}
+
 Problem parse_number(std::string_view text, std::uint64_t minimum, std::uint64_t maximum, std::uint64_t& value) {
     const auto parsed = parse_size(text);
     if (!parsed || *parsed < minimum || *parsed > maximum)
@@ -197,6 +240,36 @@ const std::vector<Setting>& registry() {
          "where the ranks of MPI_COMM_WORLD are taken to be, to try any machine on one; auto takes them where they are",
          true, [](Settings& settings, std::string_view text) { return VirtualLayout::parse(text, settings.topology); },
          [](const Settings& settings) { return settings.topology.text(); }},
+        nonblocking_setting<Collective::bcast>("LIBHCOLL_IBCAST", "what MPI_Ibcast runs"),
+        nonblocking_setting<Collective::reduce>("LIBHCOLL_IREDUCE", "what MPI_Ireduce runs"),
+        nonblocking_setting<Collective::allreduce>("LIBHCOLL_IALLREDUCE", "what MPI_Iallreduce runs"),
+        {"LIBHCOLL_PROGRESS", "mode", "auto, thread, calls or off",
+         "what moves non-blocking collectives that run here: a thread of this library, which needs "
+         "MPI_THREAD_MULTIPLE and asks for it; the application's calls of MPI; or nothing, so that they are the MPI "
+         "library's. auto is thread where the application asks for MPI_THREAD_MULTIPLE, else calls with Open MPI, "
+         "else off",
+         true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             const auto* const found =
+                 std::find(std::begin(progress_mode_names), std::end(progress_mode_names), to_lower(text));
+             if (found == std::end(progress_mode_names))
+                 return fmt::format("'{}' is no mode; modes are {}{}", text, alternatives(progress_mode_names),
+                                    meant(text, progress_mode_names));
+             settings.progress = static_cast<ProgressMode>(found - std::begin(progress_mode_names));
+             return std::nullopt;
+         },
+         [](const Settings& settings) {
+             return std::string(progress_mode_names[static_cast<std::size_t>(settings.progress)]);
+         }},
+        {"LIBHCOLL_PROGRESS_CORES", "cores", "auto, or numbers of the operating system like 2,4-6",
+         "where the progress thread runs; auto: on any core where each rank of the node could have two, else where its "
+         "process does",
+         false,
+         [](Settings& settings, std::string_view text) -> Problem {
+             settings.progress_cores.clear();
+             return text == "auto" ? std::nullopt : parse_cores(text, settings.progress_cores);
+         },
+         [](const Settings& settings) { return cores_text(settings.progress_cores); }},
         {"LIBHCOLL_REPORT", "switch or file", "0, 1 or the name of a file that ends in .json",
          "1 prints at the end what was called and what it ran; a file name writes it there", false,
          [](Settings& settings, std::string_view text) -> Problem {
@@ -269,6 +342,18 @@ std::optional<std::string> parse_choice(Collective collective, std::string_view 
     if (colon != std::string_view::npos)
         if (Problem problem = parse_parameters(text.substr(colon + 1), *algorithm, parameters)) return problem;
     choice = {AlgorithmChoice::Kind::own, algorithm, parameters};
+    return std::nullopt;
+}
+
+std::optional<std::string> parse_nonblocking_choice(Collective collective, std::string_view text,
+                                                    AlgorithmChoice& choice) {
+    AlgorithmChoice chosen;
+    if (Problem problem = parse_choice(collective, text, chosen)) return problem;
+    if (chosen.kind == AlgorithmChoice::Kind::shared)
+        return "what runs over shared memory cannot run in the background";
+    if (chosen.kind == AlgorithmChoice::Kind::own && needs_leaders(*chosen.algorithm, chosen.parameters))
+        return "network=vendor cannot run in the background: the MPI library's collectives would meet in any order";
+    choice = chosen;
     return std::nullopt;
 }
 

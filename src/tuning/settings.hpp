@@ -29,6 +29,9 @@ struct AlgorithmChoice {
 
 // As LIBHCOLL_BCAST and the like take it. A mistake is described in one sentence, and `choice` stays as it was.
 std::optional<std::string> parse_choice(Collective collective, std::string_view text, AlgorithmChoice& choice);
+// As LIBHCOLL_IBCAST and the like take it: what can run in the background.
+std::optional<std::string> parse_nonblocking_choice(Collective collective, std::string_view text,
+                                                    AlgorithmChoice& choice);
 // The same in full: algorithm and every parameter.
 std::string choice_text(const AlgorithmChoice& choice);
 
@@ -40,6 +43,10 @@ std::string parameter_range(const Parameter& parameter);
 enum class SingleCopyWay : std::uint8_t { automatic, off, cma, xpmem };
 inline constexpr std::string_view single_copy_names[] = {"auto", "off", "cma", "xpmem"};
 
+// How non-blocking collectives move while the application does something else (intercept/background.hpp).
+enum class ProgressMode : std::uint8_t { automatic, thread, calls, off };
+inline constexpr std::string_view progress_mode_names[] = {"auto", "thread", "calls", "off"};
+
 enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
 inline constexpr std::string_view log_level_names[] = {"off", "error", "warn", "info", "debug"};
 
@@ -48,6 +55,7 @@ struct Settings {
     LogLevel log = LogLevel::warn;
     std::string report = "0";
     std::array<AlgorithmChoice, collective_count> choices;
+    std::array<AlgorithmChoice, nonblocking_count> nonblocking_choices;  // of the collectives that begin the list
     bool reproducible = false;
     std::uint64_t setup_calls = 5;
     std::uint64_t communicators = 64;
@@ -56,10 +64,13 @@ struct Settings {
     std::uint64_t shared_buffer = 0;  // bytes; 0 is auto
     SingleCopyWay single_copy = SingleCopyWay::automatic;
     VirtualLayout topology;
+    ProgressMode progress = ProgressMode::automatic;
+    std::vector<int> progress_cores;  // empty: auto
 
     bool leave_all_to_vendor() const {
-        return std::all_of(choices.begin(), choices.end(),
-                           [](const AlgorithmChoice& each) { return each.kind == AlgorithmChoice::Kind::vendor; });
+        const auto is_vendor = [](const AlgorithmChoice& each) { return each.kind == AlgorithmChoice::Kind::vendor; };
+        return std::all_of(choices.begin(), choices.end(), is_vendor) &&
+               std::all_of(nonblocking_choices.begin(), nonblocking_choices.end(), is_vendor);
     }
     const AlgorithmChoice& choice(Collective collective) const { return choices[static_cast<std::size_t>(collective)]; }
 };

@@ -1,0 +1,129 @@
+#include "intercept/background.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <numeric>
+#include <system_error>
+
+#include "intercept/log.hpp"
+#include "intercept/process.hpp"
+#include "progress/simulated_costs.hpp"
+#include "topology/place.hpp"
+
+namespace hcoll {
+
+Background* Background::instance_ = nullptr;
+
+namespace {
+
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+// Open MPI calls it from every call that waits; what it has moved.
+int move_in_vendor_s_calls() {
+    InFlight& in_flight = Background::get().in_flight();
+    return in_flight.any() && in_flight.drive() ? 1 : 0;
+}
+#endif
+
+// Of which the system gives those that the process may use, whatever the launcher has bound it to.
+std::vector<int> all_cores() {
+    std::vector<int> cores(static_cast<std::size_t>(std::max(sysconf(_SC_NPROCESSORS_CONF), 1L)));
+    std::iota(cores.begin(), cores.end(), 0);
+    return cores;
+}
+
+}  // namespace
+
+void Background::open(const Settings& local) {
+    if (instance_ == nullptr) instance_ = new Background(local);
+}
+
+Background::Background(const Settings& local) : asked_mode_(local.progress), cores_(local.progress_cores) {
+    if (!local.enable || is_simulated) asked_mode_ = ProgressMode::off;
+    if (asked_mode_ == ProgressMode::calls)
+        mode_ = ProgressMode::calls;  // also where MPI is used through sessions alone
+}
+
+int Background::level_to_ask(int asked) const {
+    return asked_mode_ == ProgressMode::thread ? MPI_THREAD_MULTIPLE : asked;
+}
+
+int Background::level_to_tell(int asked, int given) {
+    if (asked_mode_ != ProgressMode::thread || asked >= given) return given;
+    told_level_ = asked;
+    return asked;
+}
+
+std::string Background::start(int asked, int given) {
+    const bool is_multiple = given == MPI_THREAD_MULTIPLE;
+    const bool may_have_thread = is_multiple && (asked_mode_ == ProgressMode::thread || asked == MPI_THREAD_MULTIPLE);
+    if (asked_mode_ == ProgressMode::off || asked_mode_ == ProgressMode::calls) return {};
+    if (may_have_thread) {
+        mode_ = ProgressMode::thread;
+        return {};
+    }
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+    if (mpi.opal_progress_register != nullptr) mode_ = ProgressMode::calls;
+#endif
+    if (asked_mode_ != ProgressMode::thread) return {};
+    return fmt::format("LIBHCOLL_PROGRESS=thread needs MPI_THREAD_MULTIPLE, which this MPI library does not give; {}",
+                       mode_ == ProgressMode::calls ? "non-blocking collectives move in MPI calls"
+                                                    : "non-blocking collectives stay with it");
+}
+
+bool Background::is_ready() {
+    if (mode_ == ProgressMode::off) return false;
+    if (is_started_) return true;
+    if (mode_ == ProgressMode::thread && !start_thread()) return false;
+    if (mode_ == ProgressMode::calls) {
+        takes_calls_apart_ = true;
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+        if (mpi.opal_progress_register != nullptr && mpi.opal_progress_register(&move_in_vendor_s_calls) == 0)
+            takes_calls_apart_ = false;
+#endif
+    }
+    is_started_ = true;
+    return true;
+}
+
+bool Background::start_thread() {
+    // Where every rank of the node has a core for itself and another one, nobody waits for the thread's.
+    const int ranks = std::max(Process::get().placements().ranks_here(), 1);
+    const bool has_spare_cores = local_place().cores_of_host >= 2 * ranks;
+    std::vector<int> cores = cores_;
+    if (cores.empty() && has_spare_cores) cores = all_cores();
+    try {
+        thread_ = std::make_unique<ProgressThread>(in_flight_, cores, has_spare_cores || !cores_.empty());
+    } catch (const std::system_error& error) {
+        log_line(LogLevel::warn, fmt::format("there can be no progress thread ({})", error.code().message()));
+        return false;
+    }
+    if (!thread_->is_bound() && !cores_.empty())
+        log_line(LogLevel::warn,
+                 "LIBHCOLL_PROGRESS_CORES names no core that this process may use; the progress thread runs "
+                 "where the process does");
+    return true;
+}
+
+void Background::help() {
+    if (!in_flight_.drive()) sched_yield();
+}
+
+void Background::finish() {
+    while (in_flight_.any()) help();
+    thread_.reset();
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+    if (is_started_ && mode_ == ProgressMode::calls && !takes_calls_apart_ && mpi.opal_progress_unregister != nullptr)
+        mpi.opal_progress_unregister(&move_in_vendor_s_calls);
+#endif
+    mode_ = ProgressMode::off;
+    is_started_ = false;
+}
+
+void Background::finish_at_exit() {
+    if (thread_ != nullptr) thread_->abandon();
+}
+
+}  // namespace hcoll

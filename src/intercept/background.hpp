@@ -1,0 +1,71 @@
+// How non-blocking collectives go on while the application does something else (LIBHCOLL_PROGRESS).
+//
+//   thread  a thread of this library moves them, whatever the application does. It calls MPI while the application does, so
+//           MPI must have been initialized with MPI_THREAD_MULTIPLE
+//   calls   they are moved in the application's own MPI calls. Open MPI has every call that waits call this library
+//           (opal_progress_register, as its own non-blocking collectives do). Elsewhere the calls that wait for requests and
+//           messages are taken apart (progress_calls.cpp): others that block do not move them
+//   off     non-blocking collectives are the vendor's
+//
+// auto is the thread where the application itself asked for MPI_THREAD_MULTIPLE; else calls with Open MPI, where no call is
+// left out; else off: nothing would keep the promise of rule 5 (docs/architecture.md) without raising the thread level.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "progress/in_flight.hpp"
+#include "progress/progress_thread.hpp"
+#include "progress/vendor.hpp"
+#include "tuning/settings.hpp"
+
+namespace hcoll {
+
+class Background {
+public:
+    // The one instance, from the opening of the backend on; never destroyed.
+    static Background& get() { return *instance_; }
+    static void open(const Settings& local);
+
+    InFlight& in_flight() { return in_flight_; }
+    // Is anything in flight, and the calls that wait have to move it?
+    static bool calls_must_move() { return instance_->in_flight_.any() && instance_->takes_calls_apart_; }
+    static bool is_any_in_flight() { return instance_->in_flight_.any(); }
+
+    // Around the vendor's MPI_Init and MPI_Init_thread: the level to ask for instead of the application's, and what the
+    // application is told of the one that was given.
+    int level_to_ask(int asked) const;
+    int level_to_tell(int asked, int given);
+    // The level that the application was told, where that is not the vendor's; -1 otherwise.
+    int told_level() const { return told_level_; }
+    // After that; returns a sentence where what was set cannot be had.
+    std::string start(int asked, int given);
+
+    // Can this process move what it begins, as far as is known without trying?
+    bool is_possible() const { return mode_ != ProgressMode::off; }
+    // Can it? Starts what does it, when it is asked first.
+    bool is_ready();
+    // Moves what can be moved, or lets others run where nothing can.
+    void help();
+
+    // In MPI_Finalize: completes what is in flight, and ends the thread.
+    void finish();
+    // At the end of a process that did not finalize.
+    void finish_at_exit();
+
+private:
+    explicit Background(const Settings& local);
+    bool start_thread();
+
+    static Background* instance_;
+    ProgressMode asked_mode_;
+    std::vector<int> cores_;
+    ProgressMode mode_ = ProgressMode::off;  // automatic no more
+    bool is_started_ = false;
+    bool takes_calls_apart_ = false;
+    int told_level_ = -1;
+    InFlight in_flight_;
+    std::unique_ptr<ProgressThread> thread_;
+};
+
+}  // namespace hcoll

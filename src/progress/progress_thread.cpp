@@ -1,0 +1,93 @@
+#include "progress/progress_thread.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace hcoll {
+
+namespace {
+
+using std::chrono::microseconds;
+
+// How it waits for something to move, by the looks in vain so far.
+struct Patience {
+    int yields;            // looks after which it only lets others run
+    microseconds longest;  // that it sleeps for
+};
+constexpr Patience on_spare_cores{20000, microseconds(20)};
+constexpr Patience on_the_application_s{8, microseconds(100)};
+
+void wait(const Patience& patience, int looks_in_vain) {
+    constexpr microseconds shortest(10);
+    if (looks_in_vain <= patience.yields) {
+        sched_yield();
+        return;
+    }
+    const int longer = std::min((looks_in_vain - patience.yields) / 2, 10);
+    std::this_thread::sleep_for(std::min(shortest * (1 << longer), patience.longest));
+}
+
+}  // namespace
+
+ProgressThread::ProgressThread(InFlight& in_flight, std::vector<int> cores, bool cores_are_spare)
+    : in_flight_(in_flight), cores_(std::move(cores)), cores_are_spare_(cores_are_spare) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // a new thread begins with those of its maker
+    try {
+        thread_ = std::thread([this] { run(); });
+    } catch (...) {
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        throw;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_setname_np(thread_.native_handle(), "hcoll-progress");
+    if (cores_.empty()) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int core : cores_)
+        if (core >= 0 && core < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(core), &set);
+    is_bound_ = pthread_setaffinity_np(thread_.native_handle(), sizeof set, &set) == 0;
+}
+
+ProgressThread::~ProgressThread() {
+    must_stop_ = true;
+    in_flight_.interrupt();
+    if (thread_.joinable()) thread_.join();
+}
+
+void ProgressThread::abandon() {
+    must_stop_ = true;
+    in_flight_.interrupt();
+    for (int waited = 0; !has_stopped_ && waited < 100; ++waited) std::this_thread::sleep_for(microseconds(1000));
+    if (thread_.joinable()) {
+        if (has_stopped_)
+            thread_.join();
+        else
+            thread_.detach();
+    }
+}
+
+void ProgressThread::run() {
+    prctl(PR_SET_TIMERSLACK, 1000UL);  // ns; the usual 50 us would be half of the longest sleep
+    const Patience patience = cores_are_spare_ ? on_spare_cores : on_the_application_s;
+    while (!must_stop_) {
+        in_flight_.wait_for_any();
+        int looks_in_vain = 0;
+        while (in_flight_.any() && !must_stop_) {
+            if (in_flight_.drive())
+                looks_in_vain = 0;
+            else
+                wait(patience, ++looks_in_vain);
+        }
+    }
+    has_stopped_ = true;
+}
+
+}  // namespace hcoll

@@ -1,0 +1,436 @@
+// MPI_Ibcast, MPI_Ireduce and MPI_Iallreduce as programs use them: results, any number in flight, any way to complete them,
+// and what may be freed meanwhile.
+//
+//   --case NAME       sweep, promise, several, many, freed, beside, threads (default: all)
+//   --thread-level L  asked of MPI_Init_thread (default 0)
+//   --free-requests   requests are freed while they are pending: for those of the library only
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <thread>
+
+#include "../support/communicator_set.hpp"
+#include "../support/random.hpp"
+
+using namespace hcoll::test;
+
+namespace {
+
+constexpr std::int64_t untouched = -77;
+
+std::int64_t item(std::uint64_t seed, int rank, std::size_t index) {
+    return static_cast<std::int64_t>(mix({seed, static_cast<std::uint64_t>(rank), index}) % 1'000'003U);
+}
+
+enum class Kind { bcast, reduce, allreduce };
+
+// One call, from its beginning to the look at what it gave.
+class Call {
+public:
+    Call(Kind kind, const NamedCommunicator& on, int root, std::size_t count, std::uint64_t seed, bool in_place = false)
+        : kind_(kind), on_(on), root_(root), count_(count), seed_(seed), input_(count), output_(count + 1, untouched) {
+        for (std::size_t i = 0; i < count; ++i) input_[i] = item(seed, on.rank, i);
+        in_place_ = kind == Kind::allreduce && in_place;
+        if (in_place_ || (kind == Kind::bcast && on.rank == root))
+            std::copy(input_.begin(), input_.end(), output_.begin());
+        const auto n = static_cast<int>(count);
+        const void* send = in_place_ ? MPI_IN_PLACE : input_.data();
+        void* receive = kind != Kind::reduce || on.rank == root ? output_.data() : nullptr;
+        if (kind == Kind::bcast)
+            check(MPI_Ibcast(output_.data(), n, MPI_INT64_T, root, on.comm, &request));
+        else if (kind == Kind::reduce)
+            check(MPI_Ireduce(send, receive, n, MPI_INT64_T, MPI_SUM, root, on.comm, &request));
+        else
+            check(MPI_Iallreduce(send, output_.data(), n, MPI_INT64_T, MPI_SUM, on.comm, &request));
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    void wait() {
+        check(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        look();
+    }
+    void look() const {
+        require(request == MPI_REQUEST_NULL, "the request is there after it was completed");
+        for (std::size_t i = 0; i <= count_; ++i) {
+            const std::int64_t right = expected(i);
+            if (output_[i] != right)
+                fail("item " + std::to_string(i) + " of " + std::to_string(count_) + " on " + on_.name + ", root " +
+                     std::to_string(root_) + ", is " + std::to_string(output_[i]) + ", not " + std::to_string(right));
+        }
+    }
+    // Is the result there, whatever became of the request?
+    [[nodiscard]] bool has_result() const {
+        return static_cast<const volatile std::int64_t&>(output_[count_ - 1]) == expected(count_ - 1);
+    }
+
+    MPI_Request request = MPI_REQUEST_NULL;
+
+private:
+    [[nodiscard]] std::int64_t expected(std::size_t i) const {
+        const bool gets_result = kind_ != Kind::reduce || on_.rank == root_;
+        if (i == count_ || !gets_result) return untouched;
+        if (kind_ == Kind::bcast) return item(seed_, root_, i);
+        std::int64_t sum = 0;
+        for (int rank = 0; rank < on_.size; ++rank) sum += item(seed_, rank, i);
+        return sum;
+    }
+
+    Kind kind_;
+    NamedCommunicator on_;
+    int root_;
+    std::size_t count_;
+    std::uint64_t seed_;
+    bool in_place_ = false;
+    std::vector<std::int64_t> input_;
+    std::vector<std::int64_t> output_;
+};
+
+constexpr Kind kinds[] = {Kind::bcast, Kind::reduce, Kind::allreduce};
+
+// Blocking calls set communicators up.
+void prepare(const CommunicatorSet& set) {
+    for (const NamedCommunicator& each : set.list())
+        for (int i = 0; i < 2; ++i) {
+            int one = 1;
+            int sum = 0;
+            check(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, each.comm));
+            require(sum == each.size, "MPI_Allreduce");
+        }
+}
+
+void sweep(const CommunicatorSet& set, std::uint64_t seed) {
+    for (const NamedCommunicator& on : set.list()) {
+        const std::uint64_t first = seed + static_cast<std::uint64_t>(&on - set.list().data()) * 1000;
+        std::uint64_t number = first;  // the same on all ranks of the communicator
+        for (const std::size_t count : {std::size_t{1}, std::size_t{9}, std::size_t{1000}, std::size_t{40'000}})
+            for (const Kind kind : kinds)
+                for (int root = 0; root < (kind == Kind::allreduce ? 1 : on.size); ++root)
+                    for (const bool in_place : {false, true}) Call(kind, on, root, count, number++, in_place).wait();
+    }
+
+    // Elements with gaps; the type is freed before the message is there.
+    for (const NamedCommunicator& on : set.list())
+        for (int root = 0; root < on.size; ++root) {
+            constexpr int count = 500;
+            std::vector<std::int64_t> data(3 * count, untouched);
+            if (on.rank == root)
+                for (std::size_t i = 0; i < data.size(); ++i) data[i] = item(seed, root, i);
+            MPI_Datatype gaps = MPI_DATATYPE_NULL;
+            check(MPI_Type_vector(count, 2, 3, MPI_INT64_T, &gaps));
+            check(MPI_Type_commit(&gaps));
+            MPI_Request request = MPI_REQUEST_NULL;
+            check(MPI_Ibcast(data.data(), 1, gaps, root, on.comm, &request));
+            check(MPI_Type_free(&gaps));
+            MPI_Status status;
+            check(MPI_Wait(&request, &status));
+            for (std::size_t i = 0; i < data.size(); ++i)
+                require(data[i] == (i % 3 == 2 && on.rank != root ? untouched : item(seed, root, i)),
+                        "MPI_Ibcast of elements with gaps");
+        }
+    // No bytes, and operations and types that are not the library's business.
+    MPI_Request requests[3];
+    struct {
+        double value;
+        int index;
+    } pair{1, 2}, least{};
+    int nothing = 0;
+    check(MPI_Ibcast(&nothing, 0, MPI_INT, 0, MPI_COMM_WORLD, &requests[0]));
+    check(MPI_Iallreduce(&pair, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD, &requests[1]));
+    check(MPI_Ibarrier(MPI_COMM_WORLD, &requests[2]));
+    check(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+    require(least.value == 1 && least.index == 2, "MPI_Iallreduce of pairs");
+}
+
+// Rule 5: who has begun a collective may wait for something else, which another rank does only when the collective is over
+// there. On a chain the ranks between have to pass the message on meanwhile.
+void promise(const NamedCommunicator& world, const CommunicatorSet& set, std::uint64_t seed) {
+    const int last = world.size - 1;
+    if (last == 0) return;
+    const NamedCommunicator& other = set.list()[1];
+    constexpr int tag = 5;
+    int token = 0;
+    MPI_Status status;
+    using Block = std::function<void()>;
+    const std::pair<const char*, Block> blocks[] = {
+        {"MPI_Recv", [&] { check(MPI_Recv(&token, 1, MPI_INT, last, tag, world.comm, &status)); }},
+        {"MPI_Wait",
+         [&] {
+             MPI_Request request = MPI_REQUEST_NULL;
+             check(MPI_Irecv(&token, 1, MPI_INT, last, tag, world.comm, &request));
+             check(MPI_Wait(&request, &status));
+         }},
+        {"MPI_Waitany",
+         [&] {
+             MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+             int index = -1;
+             check(MPI_Irecv(&token, 1, MPI_INT, last, tag, world.comm, &requests[1]));
+             check(MPI_Waitany(2, requests, &index, &status));
+             require(index == 1, "MPI_Waitany: the index");
+         }},
+        {"MPI_Waitsome",
+         [&] {
+             MPI_Request request = MPI_REQUEST_NULL;
+             int index = -1;
+             int completed = 0;
+             check(MPI_Irecv(&token, 1, MPI_INT, last, tag, world.comm, &request));
+             check(MPI_Waitsome(1, &request, &completed, &index, &status));
+             require(completed == 1 && index == 0, "MPI_Waitsome");
+         }},
+        {"MPI_Sendrecv",
+         [&] {
+             int sent = 1;
+             check(
+                 MPI_Sendrecv(&sent, 1, MPI_INT, MPI_PROC_NULL, 0, &token, 1, MPI_INT, last, tag, world.comm, &status));
+         }},
+        {"MPI_Sendrecv_replace",
+         [&] { check(MPI_Sendrecv_replace(&token, 1, MPI_INT, MPI_PROC_NULL, 0, last, tag, world.comm, &status)); }},
+        {"MPI_Probe",
+         [&] {
+             check(MPI_Probe(last, tag, world.comm, &status));
+             check(MPI_Recv(&token, 1, MPI_INT, last, tag, world.comm, &status));
+         }},
+        {"MPI_Mprobe",
+         [&] {
+             MPI_Message message;
+             check(MPI_Mprobe(last, tag, world.comm, &message, &status));
+             check(MPI_Mrecv(&token, 1, MPI_INT, &message, &status));
+         }},
+        {"MPI_Ssend", nullptr},
+        {"MPI_Test",
+         [&] {
+             MPI_Request request = MPI_REQUEST_NULL;
+             check(MPI_Irecv(&token, 1, MPI_INT, last, tag, world.comm, &request));
+             for (int done = 0; done == 0;) check(MPI_Test(&request, &done, &status));
+         }},
+        {"MPI_Barrier", nullptr},
+        {"MPI_Bcast", nullptr},
+        {"MPI_Allreduce", nullptr},
+    };
+    for (const auto& [name, block] : blocks)
+        for (const Kind kind : kinds) {
+            // The last rank's part of a Reduce may be over at once: then nobody waits for it.
+            Call call(kind, world, kind == Kind::reduce ? last : 0, 60'000, seed++);
+            const std::string_view what = name;
+            const auto waits_for_last = [&](auto&& of_others, auto&& of_last) {
+                if (world.rank == last) call.wait();
+                if (world.rank == last)
+                    of_last();
+                else
+                    of_others();
+                if (world.rank != last) call.wait();
+            };
+            if (what == "MPI_Ssend") {
+                waits_for_last([&] { check(MPI_Ssend(&token, 1, MPI_INT, last, tag, world.comm)); },
+                               [&] {
+                                   for (int rank = 0; rank < last; ++rank)
+                                       check(MPI_Recv(&token, 1, MPI_INT, rank, tag, world.comm, &status));
+                               });
+            } else if (what == "MPI_Barrier" || what == "MPI_Bcast" || what == "MPI_Allreduce") {
+                const auto collective = [&] {
+                    int sum = 0;
+                    if (what == "MPI_Barrier") check(MPI_Barrier(other.comm));
+                    if (what == "MPI_Bcast") check(MPI_Bcast(&token, 1, MPI_INT, last, other.comm));
+                    if (what == "MPI_Allreduce") check(MPI_Allreduce(&token, &sum, 1, MPI_INT, MPI_SUM, other.comm));
+                };
+                waits_for_last(collective, collective);
+            } else {
+                token = 0;
+                waits_for_last([&] { block(); },
+                               [&] {
+                                   const int number = 4711;
+                                   for (int rank = 0; rank < last; ++rank)
+                                       check(MPI_Send(&number, 1, MPI_INT, rank, tag, world.comm));
+                               });
+                if (world.rank != last) require(token == 4711 && status.MPI_SOURCE == last, what);
+            }
+        }
+}
+
+// Completes all of them in some order, in some way, which may differ between ranks.
+void complete(std::vector<std::unique_ptr<Call>>& calls, Random& random) {
+    std::vector<MPI_Request> requests;
+    const auto collect = [&] {
+        requests.clear();
+        for (const auto& call : calls) requests.push_back(call->request);
+    };
+    const auto give_back = [&] {
+        for (std::size_t i = 0; i < calls.size(); ++i) calls[i]->request = requests[i];
+    };
+    const auto n = static_cast<int>(calls.size());
+    std::vector<int> indices(calls.size());
+    std::vector<MPI_Status> statuses(calls.size());
+    int number = 0;
+    switch (random.below(6)) {
+        case 0:
+            for (std::size_t i = calls.size(); i > 0; --i) std::swap(calls[i - 1], calls[random.below(i)]);
+            for (const auto& call : calls) check(MPI_Wait(&call->request, MPI_STATUS_IGNORE));
+            break;
+        case 1:
+            collect();
+            check(MPI_Waitall(n, requests.data(), statuses.data()));
+            give_back();
+            break;
+        case 2:
+            collect();
+            for (int i = 0; i < n; ++i) {
+                check(MPI_Waitany(n, requests.data(), &number, statuses.data()));
+                require(number >= 0 && number < n, "MPI_Waitany: the index");
+            }
+            check(MPI_Waitany(n, requests.data(), &number, statuses.data()));
+            require(number == MPI_UNDEFINED, "MPI_Waitany: there is one left");
+            give_back();
+            break;
+        case 3:
+            collect();
+            for (int left = n; left > 0; left -= number)
+                check(MPI_Waitsome(n, requests.data(), &number, indices.data(), statuses.data()));
+            give_back();
+            break;
+        case 4:
+            collect();
+            for (int done = 0; done == 0;) check(MPI_Testall(n, requests.data(), &done, MPI_STATUSES_IGNORE));
+            give_back();
+            break;
+        default:
+            for (const auto& call : calls) {
+                for (int done = 0; done == 0;) check(MPI_Request_get_status(call->request, &done, MPI_STATUS_IGNORE));
+                int done = 0;
+                check(MPI_Test(&call->request, &done, MPI_STATUS_IGNORE));
+                require(done != 0, "MPI_Test after MPI_Request_get_status");
+            }
+    }
+    for (const auto& call : calls) call->look();
+    calls.clear();
+}
+
+void several(const CommunicatorSet& set, std::uint64_t seed, int rank) {
+    Random same(seed);
+    Random own(mix({seed, static_cast<std::uint64_t>(rank)}));
+    for (int round = 0; round < 25; ++round) {
+        std::vector<std::unique_ptr<Call>> calls;
+        const std::uint64_t number = 1 + same.below(20);
+        for (std::uint64_t i = 0; i < number; ++i) {
+            const NamedCommunicator& on = set.list()[same.below(set.list().size())];
+            const Kind kind = kinds[same.below(3)];
+            const std::size_t count = 1 + same.below(same.chance(4) ? 30'000 : 300);
+            const std::uint64_t root = same.next();
+            const bool in_place = same.chance(2);
+            calls.push_back(std::make_unique<Call>(
+                kind, on, static_cast<int>(root % static_cast<std::uint64_t>(on.size)), count, same.next(), in_place));
+        }
+        complete(calls, own);
+    }
+}
+
+// More than there are sequences of tags.
+void many(const NamedCommunicator& world, std::uint64_t seed) {
+    std::vector<std::unique_ptr<Call>> calls;
+    for (int i = 0; i < 2500; ++i)
+        calls.push_back(
+            std::make_unique<Call>(kinds[i % 3], world, i % world.size, 3, seed + static_cast<std::uint64_t>(i)));
+    Random own(mix({seed, static_cast<std::uint64_t>(world.rank)}));
+    complete(calls, own);
+}
+
+void freed(const NamedCommunicator& world, std::uint64_t seed, bool frees_requests) {
+    // The request before its completion, which MPI does not allow (MPI 4.0, section 6.12), but generalized requests do: what
+    // was begun goes on, and later collectives on the communicator, too.
+    for (int round = 0; frees_requests && round < 10; ++round) {
+        Call call(Kind::allreduce, world, 0, 20'000, seed++);
+        check(MPI_Request_free(&call.request));
+        Call(Kind::bcast, world, 0, 100, seed++).wait();
+        // Calls that wait for nothing move it: no call has to complete it.
+        while (!call.has_result()) {
+            int flag = 0;
+            check(MPI_Iprobe(MPI_ANY_SOURCE, 77, world.comm, &flag, MPI_STATUS_IGNORE));
+        }
+        check(MPI_Barrier(world.comm));
+        call.look();
+    }
+    // The communicator.
+    for (int round = 0; round < 10; ++round) {
+        NamedCommunicator inner{"freed", MPI_COMM_NULL, world.rank, world.size};
+        check(MPI_Comm_dup(world.comm, &inner.comm));
+        for (int i = 0; i < 2; ++i) check(MPI_Barrier(inner.comm));
+        Call first(Kind::bcast, inner, world.size - 1, 20'000, seed++);
+        Call second(Kind::allreduce, inner, 0, 20'000, seed++);
+        check(MPI_Comm_free(&inner.comm));
+        second.wait();
+        first.wait();
+    }
+}
+
+// Blocking collectives, and messages, beside one that is under way.
+void beside(const NamedCommunicator& world, std::uint64_t seed) {
+    for (int round = 0; round < 40; ++round) {
+        const int root = round % world.size;
+        Call call(kinds[round % 3], world, root, round % 2 == 0 ? 40'000 : 5, seed++);
+        std::int64_t mine = world.rank;
+        std::int64_t sum = 0;
+        check(MPI_Allreduce(&mine, &sum, 1, MPI_INT64_T, MPI_SUM, world.comm));
+        require(sum == std::int64_t{world.size} * (world.size - 1) / 2, "MPI_Allreduce beside another collective");
+        std::vector<std::int64_t> long_one(50'000, world.rank == root ? round : -1);
+        check(MPI_Bcast(long_one.data(), 50'000, MPI_INT64_T, root, world.comm));
+        require(std::all_of(long_one.begin(), long_one.end(), [&](std::int64_t each) { return each == round; }),
+                "MPI_Bcast beside another collective");
+        call.wait();
+    }
+}
+
+// Threads on communicators of their own, and one that waits for a request of another one.
+void threads(const NamedCommunicator& world, int thread_level, std::uint64_t seed) {
+    if (thread_level < MPI_THREAD_MULTIPLE) return;
+    constexpr int number = 3;
+    std::vector<NamedCommunicator> comms(number, world);
+    for (NamedCommunicator& each : comms) {
+        check(MPI_Comm_dup(world.comm, &each.comm));
+        for (int i = 0; i < 2; ++i) check(MPI_Barrier(each.comm));
+    }
+    std::vector<std::thread> running;
+    for (int thread = 0; thread < number; ++thread)
+        running.emplace_back([&, thread] {
+            const NamedCommunicator& on = comms[static_cast<std::size_t>(thread)];
+            for (int round = 0; round < 60; ++round) {
+                const std::uint64_t own_seed = mix({seed, static_cast<std::uint64_t>(thread * 1000 + round)});
+                Call first(kinds[round % 3], on, round % on.size, 5000, own_seed);
+                Call second(Kind::allreduce, on, 0, 7, own_seed + 1);
+                std::thread([&] { second.wait(); }).join();
+                first.wait();
+            }
+        });
+    for (std::thread& each : running) each.join();
+    for (NamedCommunicator& each : comms) check(MPI_Comm_free(&each.comm));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    int level = MPI_THREAD_SINGLE;
+    for (int i = 1; i + 1 < argc; ++i)
+        if (std::string_view(argv[i]) == "--thread-level") level = std::stoi(argv[i + 1]);
+    Program program(argc, argv, "nonblocking", level);
+    (void)program.options().number("--thread-level", 0);
+    const std::string only = program.options().text("--case", "all");
+    const bool frees_requests = program.options().flag("--free-requests");
+    program.options().reject_rest();
+    int told = -1;
+    check(MPI_Query_thread(&told));
+    require(told == program.thread_level() || level == MPI_THREAD_SINGLE,
+            "MPI_Query_thread and MPI_Init_thread differ");
+    {
+        const CommunicatorSet set;
+        prepare(set);
+        const NamedCommunicator& world = set.list()[0];
+        const auto wanted = [&](std::string_view name) { return only == "all" || only == name; };
+        if (wanted("sweep")) sweep(set, program.seed());
+        if (wanted("promise")) promise(world, set, program.seed());
+        if (wanted("several")) several(set, program.seed(), program.rank());
+        if (wanted("many")) many(world, program.seed());
+        if (wanted("freed")) freed(world, program.seed(), frees_requests);
+        if (wanted("beside")) beside(world, program.seed());
+        if (wanted("threads")) threads(world, program.thread_level(), program.seed());
+    }
+    return program.finish(only);
+}
