@@ -50,6 +50,7 @@
 #include "mpi.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "overlap.hpp"
 #include "progress.hpp"
 
 namespace hcoll::bench {
@@ -149,6 +150,20 @@ int measure_all(const std::vector<Subject>& subjects, const World& world, const 
     return status;
 }
 
+int measure_overlaps(const std::vector<Subject>& subjects, const World& world, const Buffers& buffers,
+                     const Options& options) {
+    const std::vector<Side> sides = choose_sides(options, world);
+    int status = 0;
+    if (world.rank == 0) print_overlap_head();
+    for (const Subject& subject : subjects) {
+        if (subject.collective == Collective::barrier) continue;
+        const OverlapMeasurement measurement = measure_overlap(subject, options, sides, world, buffers);
+        if (!measurement.correct) status = status_wrong;
+        if (world.rank == 0) print_overlap_line(measurement);
+    }
+    return status;
+}
+
 int write_files(const World& world, const Report& report) {
     if (world.rank != 0) return 0;
     const Options& options = report.options;
@@ -182,6 +197,7 @@ int run(int argc, char** argv) {
         return status_usage;
     }
 
+    if (line.options.overlap) return measure_overlaps(subjects, world, *buffers, line.options);
     Report report{.environment = gather_environment(world, argc, argv), .options = line.options, .measurements = {}};
     const int status = measure_all(subjects, world, *buffers, report);
     return agree(std::max(status, write_files(world, report)));

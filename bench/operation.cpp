@@ -100,6 +100,25 @@ void Operation::call() const {
     }
 }
 
+MPI_Request Operation::begin() const {
+    const void* const input = in_place_here_ ? MPI_IN_PLACE : input_;
+    MPI_Request request = MPI_REQUEST_NULL;
+    switch (subject_.collective) {
+        case Collective::bcast:
+            check(MPI_Ibcast(output_, count_, datatype_, subject_.root, MPI_COMM_WORLD, &request));
+            break;
+        case Collective::reduce:
+            check(MPI_Ireduce(input, has_result_ ? output_ : nullptr, count_, datatype_, op_, subject_.root,
+                              MPI_COMM_WORLD, &request));
+            break;
+        case Collective::allreduce:
+            check(MPI_Iallreduce(input, output_, count_, datatype_, op_, MPI_COMM_WORLD, &request));
+            break;
+        case Collective::barrier: break;
+    }
+    return request;
+}
+
 std::optional<std::string> Operation::find_error() const {
     if (!subject_.moves_data()) return std::nullopt;
     if (!subject_.reduces()) {

@@ -45,6 +45,8 @@ public:
 
     // The call under test.
     void call() const;
+    // Its non-blocking relative; not of a barrier.
+    MPI_Request begin() const;
 
     // What is wrong with this rank's buffers after the calls, as a clause for an error message. Inputs count, too: a
     // collective must leave them as they were. Nothing for a barrier, which has none.

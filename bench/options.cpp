@@ -63,6 +63,8 @@ void check_consistency(const Options& options) {
     expect(options.min_iterations >= 1, "--min-iterations: at least 1");
     expect(options.max_iterations >= options.min_iterations, "--max-iterations: not below --min-iterations");
     expect(options.root >= 0, "--root: at least 0");
+    expect(!options.overlap || (options.json_file.empty() && options.plot_file.empty()),
+           "--overlap prints a table only: without --json and --plot");
     const std::string& plot = options.plot_file;
     expect(plot.empty() || plot.ends_with(".png") || plot.ends_with(".svg"),
            "--plot: the name of the file must end in .png or .svg");
@@ -93,6 +95,10 @@ CommandLine parse_command_line(int argc, char** argv) {
     app.add_option("--root", options.root, "Root of bcast and reduce")->capture_default_str();
     app.add_flag("--in-place", options.in_place, "Reduce and allreduce with MPI_IN_PLACE");
     app.add_flag("--sync", options.sync, "A barrier before each single call; the calls are timed alone");
+    app.add_flag(
+        "--overlap", options.overlap,
+        "Non-blocking collectives beside work that makes no MPI calls: how much of them is hidden, and what that "
+        "costs the work");
     app.add_flag("--own-only", options.own_only, "Measure only libhcoll");
     app.add_flag("--vendor-only", options.vendor_only, "Measure only the MPI library underneath");
     app.add_option("--repetitions", options.repetitions, "Pairs of blocks per size")->capture_default_str();

@@ -17,6 +17,7 @@ struct Options {
     int root = 0;
     bool in_place = false;
     bool sync = false;
+    bool overlap = false;
     bool bound = true;
     bool own_only = false;
     bool vendor_only = false;
