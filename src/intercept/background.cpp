@@ -27,6 +27,15 @@ int move_in_vendor_s_calls() {
 }
 #endif
 
+// Does every call of the vendor that waits move what is in flight?
+bool is_called_by_vendor() {
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+    return mpi.opal_progress_register != nullptr;
+#else
+    return false;
+#endif
+}
+
 // Of which the system gives those that the process may use, whatever the launcher has bound it to.
 std::vector<int> all_cores() {
     std::vector<int> cores(static_cast<std::size_t>(std::max(sysconf(_SC_NPROCESSORS_CONF), 1L)));
@@ -64,13 +73,15 @@ std::string Background::start(int asked, int given) {
         mode_ = ProgressMode::thread;
         return {};
     }
-#if defined(HCOLL_FLAVOUR_OPENMPI)
-    if (mpi.opal_progress_register != nullptr) mode_ = ProgressMode::calls;
-#endif
+    if (is_called_by_vendor()) mode_ = ProgressMode::calls;
     if (asked_mode_ != ProgressMode::thread) return {};
     return fmt::format("LIBHCOLL_PROGRESS=thread needs MPI_THREAD_MULTIPLE, which this MPI library does not give; {}",
                        mode_ == ProgressMode::calls ? "non-blocking collectives move in MPI calls"
                                                     : "non-blocking collectives stay with it");
+}
+
+void Background::agree(ProgressMode of_world) {
+    takes_collectives_apart_ = of_world == ProgressMode::calls && !is_called_by_vendor();
 }
 
 bool Background::is_ready() {
@@ -120,6 +131,7 @@ void Background::finish() {
 #endif
     mode_ = ProgressMode::off;
     is_started_ = false;
+    takes_collectives_apart_ = false;
 }
 
 void Background::finish_at_exit() {

@@ -4,7 +4,8 @@
 //           MPI must have been initialized with MPI_THREAD_MULTIPLE
 //   calls   they are moved in the application's own MPI calls. Open MPI has every call that waits call this library
 //           (opal_progress_register, as its own non-blocking collectives do). Elsewhere the calls that wait for requests and
-//           messages are taken apart (progress_calls.cpp): others that block do not move them
+//           messages are taken apart (progress_calls.cpp), and so are, on all ranks alike, the collectives that this library
+//           interposes on: others that block do not move them
 //   off     non-blocking collectives are the vendor's
 //
 // auto is the thread where the application itself asked for MPI_THREAD_MULTIPLE; else calls with Open MPI, where no call is
@@ -31,6 +32,10 @@ public:
     // Is anything in flight, and the calls that wait have to move it?
     static bool calls_must_move() { return instance_->in_flight_.any() && instance_->takes_calls_apart_; }
     static bool is_any_in_flight() { return instance_->in_flight_.any(); }
+    // Have all ranks of MPI_COMM_WORLD to take the vendor's blocking collectives apart? A blocking one on one rank and a
+    // non-blocking one on another do not match, so this is nothing that a rank decides by what it has in flight.
+    static bool takes_collectives_apart() { return instance_->takes_collectives_apart_; }
+    void agree(ProgressMode of_world);
 
     // Around the vendor's MPI_Init and MPI_Init_thread: the level to ask for instead of the application's, and what the
     // application is told of the one that was given.
@@ -63,6 +68,7 @@ private:
     ProgressMode mode_ = ProgressMode::off;  // automatic no more
     bool is_started_ = false;
     bool takes_calls_apart_ = false;
+    bool takes_collectives_apart_ = false;
     int told_level_ = -1;
     InFlight in_flight_;
     std::unique_ptr<ProgressThread> thread_;

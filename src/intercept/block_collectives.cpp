@@ -4,6 +4,7 @@
 #include "intercept/datatype.hpp"
 #include "intercept/dispatch.hpp"
 #include "intercept/own_run.hpp"
+#include "intercept/taken_apart.hpp"
 #include "intercept/wrappers.hpp"
 
 namespace hcoll {
@@ -83,19 +84,34 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
 template <Collective collective, typename Count>
 int rooted(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
            MPI_Datatype receive_type, int root, MPI_Comm comm,
-           int (*next)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm)) {
+           int (*next)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm),
+           int (*begin)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) {
     return dispatch_blocks<collective>(
-        send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-        [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
+        send, send_count, send_type, receive, receive_count, receive_type, root, comm, [&] {
+            return collective_apart(
+                comm,
+                [&](MPI_Request* request) {
+                    return begin(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
+                                 request);
+                },
+                [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
+        });
 }
 
 template <typename Count>
 int allgather(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
               MPI_Datatype receive_type, MPI_Comm comm,
-              int (*next)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, MPI_Comm)) {
+              int (*next)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, MPI_Comm),
+              int (*begin)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, MPI_Comm, MPI_Request*)) {
     return dispatch_blocks<Collective::allgather>(
-        send, send_count, send_type, receive, receive_count, receive_type, 0, comm,
-        [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, comm); });
+        send, send_count, send_type, receive, receive_count, receive_type, 0, comm, [&] {
+            return collective_apart(
+                comm,
+                [&](MPI_Request* request) {
+                    return begin(send, send_count, send_type, receive, receive_count, receive_type, comm, request);
+                },
+                [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, comm); });
+        });
 }
 
 }  // namespace
@@ -103,35 +119,37 @@ int allgather(const void* send, Count send_count, MPI_Datatype send_type, void* 
 int wrap_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
                 MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
     return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-                                      mpi.Gather);
+                                      mpi.Gather, mpi.Igather);
 }
 
 int wrap_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
                   MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
     return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-                                      mpi.Gather_c);
+                                      mpi.Gather_c, mpi.Igather_c);
 }
 
 int wrap_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
                  MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
     return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-                                       mpi.Scatter);
+                                       mpi.Scatter, mpi.Iscatter);
 }
 
 int wrap_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
                    MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
     return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-                                       mpi.Scatter_c);
+                                       mpi.Scatter_c, mpi.Iscatter_c);
 }
 
 int wrap_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
                    MPI_Datatype receive_type, MPI_Comm comm) noexcept {
-    return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather);
+    return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather,
+                     mpi.Iallgather);
 }
 
 int wrap_Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
                      MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) noexcept {
-    return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather_c);
+    return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather_c,
+                     mpi.Iallgather_c);
 }
 
 }  // namespace hcoll

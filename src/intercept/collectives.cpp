@@ -3,6 +3,7 @@
 #include "intercept/datatype.hpp"
 #include "intercept/dispatch.hpp"
 #include "intercept/own_run.hpp"
+#include "intercept/taken_apart.hpp"
 #include "intercept/wrappers.hpp"
 
 namespace hcoll {
@@ -11,9 +12,16 @@ namespace {
 
 template <typename Count>
 inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
-                 int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm)) {
+                 int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm),
+                 int (*begin)(void*, Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) {
     return dispatch<Collective::bcast>(
-        comm, count, type, [&] { return next(buffer, count, type, root, comm); }, [] { return MPI_SUCCESS; },
+        comm, count, type,
+        [&] {
+            return collective_apart(
+                comm, [&](MPI_Request* request) { return begin(buffer, count, type, root, comm, request); },
+                [&] { return next(buffer, count, type, root, comm); });
+        },
+        [] { return MPI_SUCCESS; },
         [&](Communicator& communicator) {
             return is_valid_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root);
         },
@@ -140,16 +148,28 @@ inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Ca
 template <typename Count>
 __attribute__((noinline)) int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op,
                                         MPI_Comm comm,
-                                        int (*next)(const void*, void*, Count, MPI_Datatype, MPI_Op, MPI_Comm)) {
+                                        int (*next)(const void*, void*, Count, MPI_Datatype, MPI_Op, MPI_Comm),
+                                        int (*begin)(const void*, void*, Count, MPI_Datatype, MPI_Op, MPI_Comm,
+                                                     MPI_Request*)) {
     return reduce_any<Collective::allreduce>(
         count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
-        [&](Count elements) { return next(send, receive, elements, type, op, comm); });
+        [&](Count elements) {
+            return collective_apart(
+                comm, [&](MPI_Request* request) { return begin(send, receive, elements, type, op, comm, request); },
+                [&] { return next(send, receive, elements, type, op, comm); });
+        });
 }
 
 inline int barrier(MPI_Comm comm) {
     return dispatch<Collective::barrier>(
-        comm, 0, MPI_BYTE, [&] { return mpi.Barrier(comm); }, [] { return MPI_SUCCESS; },
-        [](Communicator&) { return true; }, [](Communicator&) { return true; }, [] { return true; },
+        comm, 0, MPI_BYTE,
+        [&] {
+            return collective_apart(
+                comm, [&](MPI_Request* request) { return mpi.Ibarrier(comm, request); },
+                [&] { return mpi.Barrier(comm); });
+        },
+        [] { return MPI_SUCCESS; }, [](Communicator&) { return true; }, [](Communicator&) { return true; },
+        [] { return true; },
         [](Communicator& communicator, const Decision& decision) {
             return decision.shared ? run_shared_barrier(communicator) : run_barrier(communicator, decision);
         });
@@ -158,38 +178,50 @@ inline int barrier(MPI_Comm comm) {
 }  // namespace
 
 int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) noexcept {
-    return bcast(buffer, count, type, root, comm, mpi.Bcast);
+    return bcast(buffer, count, type, root, comm, mpi.Bcast, mpi.Ibcast);
 }
 
 int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) noexcept {
-    return bcast(buffer, count, type, root, comm, mpi.Bcast_c);
+    return bcast(buffer, count, type, root, comm, mpi.Bcast_c, mpi.Ibcast_c);
 }
 
 int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
                 MPI_Comm comm) noexcept {
     return reduce_any<Collective::reduce>(
-        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm,
-        [&](int elements) { return mpi.Reduce(send, receive, elements, type, op, root, comm); });
+        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, [&](int elements) {
+            return collective_apart(
+                comm,
+                [&](MPI_Request* request) {
+                    return mpi.Ireduce(send, receive, elements, type, op, root, comm, request);
+                },
+                [&] { return mpi.Reduce(send, receive, elements, type, op, root, comm); });
+        });
 }
 
 int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
                   MPI_Comm comm) noexcept {
     return reduce_any<Collective::reduce>(
-        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm,
-        [&](MPI_Count elements) { return mpi.Reduce_c(send, receive, elements, type, op, root, comm); });
+        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, [&](MPI_Count elements) {
+            return collective_apart(
+                comm,
+                [&](MPI_Request* request) {
+                    return mpi.Ireduce_c(send, receive, elements, type, op, root, comm, request);
+                },
+                [&] { return mpi.Reduce_c(send, receive, elements, type, op, root, comm); });
+        });
 }
 
 int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept {
     if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
         return MPI_SUCCESS;
-    return allreduce(send, receive, count, type, op, comm, mpi.Allreduce);
+    return allreduce(send, receive, count, type, op, comm, mpi.Allreduce, mpi.Iallreduce);
 }
 
 int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
                      MPI_Comm comm) noexcept {
     if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
         return MPI_SUCCESS;
-    return allreduce(send, receive, count, type, op, comm, mpi.Allreduce_c);
+    return allreduce(send, receive, count, type, op, comm, mpi.Allreduce_c, mpi.Iallreduce_c);
 }
 
 int wrap_Barrier(MPI_Comm comm) noexcept { return barrier(comm); }

@@ -16,6 +16,7 @@
 #include "intercept/datatype.hpp"
 #include "intercept/errors_return.hpp"
 #include "intercept/log.hpp"
+#include "intercept/taken_apart.hpp"
 #include "intercept/world_ranks.hpp"
 #include "topology/draw_placement.hpp"
 #include "topology/place.hpp"
@@ -162,6 +163,13 @@ Communicator* Communicator::find_slowly(MPI_Comm handle) {
     return found->second;
 }
 
+bool Communicator::is_within_world(MPI_Comm handle) {
+    if (const Communicator* state = find(handle); state != nullptr) return state->is_within_world_;
+    int is_inter = 1;
+    if (handle == MPI_COMM_NULL || mpi.Comm_test_inter(handle, &is_inter) != MPI_SUCCESS) return false;
+    return is_inter == 0 && Process::get().has_world() && !world_ranks_of(handle).empty();
+}
+
 void Communicator::set_up_now(MPI_Comm handle) {
     Communicator* state = find(handle);
     if (state == nullptr) state = attach(handle);
@@ -237,6 +245,13 @@ void Communicator::give_to_vendor(const char* why) {
 // room for one more duplicate) is made equal by the vendor's own collectives before anything depends on it.
 void Communicator::set_up() {
     const ErrorsReturn errors_return(handle_);
+    // What follows blocks, and moves nothing that is in flight, on which another rank may depend before it comes here. When all
+    // are here, nobody waits for anything else.
+    if (Background::takes_collectives_apart() && is_within_world_) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (mpi.Ibarrier(handle_, &request) != MPI_SUCCESS || finish_one(request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return give_to_vendor(reason::no_context);
+    }
     Process& process = Process::get();
     std::shared_ptr<const AgreedSettings> agreed = process.agreed();
     bool has_room = false;

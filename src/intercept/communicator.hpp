@@ -185,6 +185,8 @@ public:
             return candidate;
         return find_slowly(handle);
     }
+    // Is it an intra-communicator whose processes have all agreed on their settings in MPI_Init? The same on all of them.
+    static bool is_within_world(MPI_Comm handle);
     // After a blocking collective call on `handle` that the vendor did not reject, the first or a later one: counts it, and
     // sets the communicator up when it is time. All ranks are in the same call.
     static void count_call(MPI_Comm handle, Collective collective);

@@ -75,6 +75,7 @@ void Process::start_world(std::string warning) {
     if (size > 1 && broadcast_settings(MPI_COMM_WORLD, rank, agreed_) != MPI_SUCCESS) return;
     if (rank == 0) print_warnings();
     warnings_.clear();
+    if (agreed_->settings.enable) Background::get().agree(agreed_->settings.progress);
     if (agreed_->settings.enable) placements_.start_world(rank, size, agreed_->settings.topology);
     has_world_ = true;
     if (rank == 0 && log_enabled(LogLevel::info))

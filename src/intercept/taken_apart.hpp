@@ -2,6 +2,7 @@
 #pragma once
 
 #include "intercept/background.hpp"
+#include "intercept/communicator.hpp"
 
 namespace hcoll {
 
@@ -31,6 +32,16 @@ inline int apart(MPI_Status* status, Begin&& begin, Blocking&& blocking) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int begun = begin(request);
     return begun != MPI_SUCCESS ? begun : finish_one(request, status);
+}
+
+// The same for a collective of the vendor on `comm`.
+template <typename Begin, typename Blocking>
+inline int collective_apart(MPI_Comm comm, Begin&& begin, Blocking&& blocking) {
+    if (!Background::takes_collectives_apart() || !Communicator::is_within_world(comm)) [[likely]]
+        return blocking();
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int begun = begin(&request);
+    return begun != MPI_SUCCESS ? begun : finish_one(request, MPI_STATUS_IGNORE);
 }
 
 }  // namespace hcoll

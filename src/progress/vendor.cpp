@@ -54,6 +54,9 @@ std::string load_vendor(void* handle) {
     load(handle, "PMPI_Scatter_c", mpi.Scatter_c);
     load(handle, "PMPI_Allgather_c", mpi.Allgather_c);
     load(handle, "PMPI_Ibcast_c", mpi.Ibcast_c);
+    load(handle, "PMPI_Igather_c", mpi.Igather_c);
+    load(handle, "PMPI_Iscatter_c", mpi.Iscatter_c);
+    load(handle, "PMPI_Iallgather_c", mpi.Iallgather_c);
     load(handle, "PMPI_Ireduce_c", mpi.Ireduce_c);
     load(handle, "PMPI_Iallreduce_c", mpi.Iallreduce_c);
 #if defined(HCOLL_FLAVOUR_OPENMPI)

@@ -10,84 +10,11 @@
 #include <numeric>
 #include <thread>
 
-#include "../support/communicator_set.hpp"
-#include "../support/random.hpp"
+#include "../support/nonblocking_call.hpp"
 
 using namespace hcoll::test;
 
 namespace {
-
-constexpr std::int64_t untouched = -77;
-
-std::int64_t item(std::uint64_t seed, int rank, std::size_t index) {
-    return static_cast<std::int64_t>(mix({seed, static_cast<std::uint64_t>(rank), index}) % 1'000'003U);
-}
-
-enum class Kind { bcast, reduce, allreduce };
-
-// One call, from its beginning to the look at what it gave.
-class Call {
-public:
-    Call(Kind kind, const NamedCommunicator& on, int root, std::size_t count, std::uint64_t seed, bool in_place = false)
-        : kind_(kind), on_(on), root_(root), count_(count), seed_(seed), input_(count), output_(count + 1, untouched) {
-        for (std::size_t i = 0; i < count; ++i) input_[i] = item(seed, on.rank, i);
-        in_place_ = kind == Kind::allreduce && in_place;
-        if (in_place_ || (kind == Kind::bcast && on.rank == root))
-            std::copy(input_.begin(), input_.end(), output_.begin());
-        const auto n = static_cast<int>(count);
-        const void* send = in_place_ ? MPI_IN_PLACE : input_.data();
-        void* receive = kind != Kind::reduce || on.rank == root ? output_.data() : nullptr;
-        if (kind == Kind::bcast)
-            check(MPI_Ibcast(output_.data(), n, MPI_INT64_T, root, on.comm, &request));
-        else if (kind == Kind::reduce)
-            check(MPI_Ireduce(send, receive, n, MPI_INT64_T, MPI_SUM, root, on.comm, &request));
-        else
-            check(MPI_Iallreduce(send, output_.data(), n, MPI_INT64_T, MPI_SUM, on.comm, &request));
-    }
-    Call(const Call&) = delete;
-    Call& operator=(const Call&) = delete;
-
-    void wait() {
-        check(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        look();
-    }
-    void look() const {
-        require(request == MPI_REQUEST_NULL, "the request is there after it was completed");
-        for (std::size_t i = 0; i <= count_; ++i) {
-            const std::int64_t right = expected(i);
-            if (output_[i] != right)
-                fail("item " + std::to_string(i) + " of " + std::to_string(count_) + " on " + on_.name + ", root " +
-                     std::to_string(root_) + ", is " + std::to_string(output_[i]) + ", not " + std::to_string(right));
-        }
-    }
-    // Is the result there, whatever became of the request?
-    [[nodiscard]] bool has_result() const {
-        return static_cast<const volatile std::int64_t&>(output_[count_ - 1]) == expected(count_ - 1);
-    }
-
-    MPI_Request request = MPI_REQUEST_NULL;
-
-private:
-    [[nodiscard]] std::int64_t expected(std::size_t i) const {
-        const bool gets_result = kind_ != Kind::reduce || on_.rank == root_;
-        if (i == count_ || !gets_result) return untouched;
-        if (kind_ == Kind::bcast) return item(seed_, root_, i);
-        std::int64_t sum = 0;
-        for (int rank = 0; rank < on_.size; ++rank) sum += item(seed_, rank, i);
-        return sum;
-    }
-
-    Kind kind_;
-    NamedCommunicator on_;
-    int root_;
-    std::size_t count_;
-    std::uint64_t seed_;
-    bool in_place_ = false;
-    std::vector<std::int64_t> input_;
-    std::vector<std::int64_t> output_;
-};
-
-constexpr Kind kinds[] = {Kind::bcast, Kind::reduce, Kind::allreduce};
 
 // Blocking calls set communicators up.
 void prepare(const CommunicatorSet& set) {
@@ -148,7 +75,11 @@ void sweep(const CommunicatorSet& set, std::uint64_t seed) {
 void promise(const NamedCommunicator& world, const CommunicatorSet& set, std::uint64_t seed) {
     const int last = world.size - 1;
     if (last == 0) return;
+    // Another communicator, and some that are set up in the call.
     const NamedCommunicator& other = set.list()[1];
+    std::vector<MPI_Comm> fresh(9);
+    for (MPI_Comm& each : fresh) check(MPI_Comm_dup(world.comm, &each));
+    std::size_t next_fresh = 0;
     constexpr int tag = 5;
     int token = 0;
     MPI_Status status;
@@ -228,11 +159,14 @@ void promise(const NamedCommunicator& world, const CommunicatorSet& set, std::ui
                                        check(MPI_Recv(&token, 1, MPI_INT, rank, tag, world.comm, &status));
                                });
             } else if (what == "MPI_Barrier" || what == "MPI_Bcast" || what == "MPI_Allreduce") {
+                const MPI_Comm unused = fresh[next_fresh++];
                 const auto collective = [&] {
                     int sum = 0;
-                    if (what == "MPI_Barrier") check(MPI_Barrier(other.comm));
-                    if (what == "MPI_Bcast") check(MPI_Bcast(&token, 1, MPI_INT, last, other.comm));
-                    if (what == "MPI_Allreduce") check(MPI_Allreduce(&token, &sum, 1, MPI_INT, MPI_SUM, other.comm));
+                    for (const MPI_Comm comm : {unused, other.comm}) {
+                        if (what == "MPI_Barrier") check(MPI_Barrier(comm));
+                        if (what == "MPI_Bcast") check(MPI_Bcast(&token, 1, MPI_INT, last, comm));
+                        if (what == "MPI_Allreduce") check(MPI_Allreduce(&token, &sum, 1, MPI_INT, MPI_SUM, comm));
+                    }
                 };
                 waits_for_last(collective, collective);
             } else {
@@ -246,63 +180,7 @@ void promise(const NamedCommunicator& world, const CommunicatorSet& set, std::ui
                 if (world.rank != last) require(token == 4711 && status.MPI_SOURCE == last, what);
             }
         }
-}
-
-// Completes all of them in some order, in some way, which may differ between ranks.
-void complete(std::vector<std::unique_ptr<Call>>& calls, Random& random) {
-    std::vector<MPI_Request> requests;
-    const auto collect = [&] {
-        requests.clear();
-        for (const auto& call : calls) requests.push_back(call->request);
-    };
-    const auto give_back = [&] {
-        for (std::size_t i = 0; i < calls.size(); ++i) calls[i]->request = requests[i];
-    };
-    const auto n = static_cast<int>(calls.size());
-    std::vector<int> indices(calls.size());
-    std::vector<MPI_Status> statuses(calls.size());
-    int number = 0;
-    switch (random.below(6)) {
-        case 0:
-            for (std::size_t i = calls.size(); i > 0; --i) std::swap(calls[i - 1], calls[random.below(i)]);
-            for (const auto& call : calls) check(MPI_Wait(&call->request, MPI_STATUS_IGNORE));
-            break;
-        case 1:
-            collect();
-            check(MPI_Waitall(n, requests.data(), statuses.data()));
-            give_back();
-            break;
-        case 2:
-            collect();
-            for (int i = 0; i < n; ++i) {
-                check(MPI_Waitany(n, requests.data(), &number, statuses.data()));
-                require(number >= 0 && number < n, "MPI_Waitany: the index");
-            }
-            check(MPI_Waitany(n, requests.data(), &number, statuses.data()));
-            require(number == MPI_UNDEFINED, "MPI_Waitany: there is one left");
-            give_back();
-            break;
-        case 3:
-            collect();
-            for (int left = n; left > 0; left -= number)
-                check(MPI_Waitsome(n, requests.data(), &number, indices.data(), statuses.data()));
-            give_back();
-            break;
-        case 4:
-            collect();
-            for (int done = 0; done == 0;) check(MPI_Testall(n, requests.data(), &done, MPI_STATUSES_IGNORE));
-            give_back();
-            break;
-        default:
-            for (const auto& call : calls) {
-                for (int done = 0; done == 0;) check(MPI_Request_get_status(call->request, &done, MPI_STATUS_IGNORE));
-                int done = 0;
-                check(MPI_Test(&call->request, &done, MPI_STATUS_IGNORE));
-                require(done != 0, "MPI_Test after MPI_Request_get_status");
-            }
-    }
-    for (const auto& call : calls) call->look();
-    calls.clear();
+    for (MPI_Comm& each : fresh) check(MPI_Comm_free(&each));
 }
 
 void several(const CommunicatorSet& set, std::uint64_t seed, int rank) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs of random_traffic with random settings: any algorithm with any parameters, layout, size of the shared buffer, number of
+"""Jobs of random_traffic and random_nonblocking with random settings: any algorithm with any parameters, layout, size of the shared buffer, number of
 ranks and length of messages. Each job is a number, from which all of it is drawn; a job that fails says which one it was.
 
   random_settings.py FLAVOUR --build DIR [--first NUMBER] [--jobs N | --seconds S]
@@ -23,6 +23,9 @@ WINDOWS = ["1", "2", "4", "64"]
 LAYOUTS = ["auto", "auto", "4x2", "2x4", "2x2x2", "4x2:cyclic", "3x4:reverse", "1x12", "2x8:cyclic", "8x1"]
 BUFFERS = ["auto", "64k", "128k", "512k", "8M"]
 SINGLE_COPIES = ["1", "20k", "100k"]
+PROGRESS = ["thread", "calls", "auto", "off"]
+# The same algorithms but what cannot run in the background.
+NONBLOCKING = {"bcast": "LIBHCOLL_IBCAST", "reduce": "LIBHCOLL_IREDUCE", "allreduce": "LIBHCOLL_IALLREDUCE"}
 SETTINGS = {"bcast": "LIBHCOLL_BCAST", "reduce": "LIBHCOLL_REDUCE", "allreduce": "LIBHCOLL_ALLREDUCE",
             "barrier": "LIBHCOLL_BARRIER"}
 
@@ -37,8 +40,9 @@ def known_algorithms(build):
     return algorithms
 
 
-def draw_algorithm(draw, algorithms, has_message):
-    name, parameters = draw.choice([*algorithms, ("shared", set()), ("shared", {"single_copy"}), ("auto", set())])
+def draw_algorithm(draw, algorithms, has_message, in_background=False):
+    over_shared_memory = [] if in_background else [("shared", set()), ("shared", {"single_copy"})]
+    name, parameters = draw.choice([*algorithms, *over_shared_memory, ("auto", set())])
     chosen = []
     if has_message and "single_copy" in parameters:
         chosen.append("single_copy=" + draw.choice(SINGLE_COPIES))
@@ -59,16 +63,25 @@ class Job:
         self.settings["LIBHCOLL_SHARED_BUFFER"] = draw.choice(BUFFERS)
         self.settings["LIBHCOLL_SHARED_MEMORY"] = draw.choice(["1", "1", "1", "0"])
         self.settings["LIBHCOLL_SETUP_CALLS"] = draw.choice(["1", "3"])
+        self.program = draw.choice(["random_traffic", "random_nonblocking"])
+        if self.program == "random_nonblocking":
+            self.settings["LIBHCOLL_PROGRESS"] = draw.choice(PROGRESS)
+            for collective, setting in NONBLOCKING.items():
+                self.settings[setting] = draw_algorithm(draw, algorithms[collective], True, True)
         max_bytes = draw.choice([20_000, 300_000, 300_000, 4_000_000])
-        self.options = ["--seed", str(number), "--max-bytes", str(max_bytes),
-                        "--calls", "60" if max_bytes > 1_000_000 else "400", "--late", draw.choice(["0", "300", "2000"])]
+        length = "60" if max_bytes > 1_000_000 else "400"
+        self.options = ["--seed", str(number), "--max-bytes", str(max_bytes), "--late", draw.choice(["0", "300", "2000"])]
+        if self.program == "random_traffic":
+            self.options += ["--calls", length]
+        else:
+            self.options += ["--steps", length, "--thread-level", draw.choice(["0", "1", "3"])]
 
     def command(self, flavour, build):
         command = [os.path.join(SOURCE, "scripts", "mpirun-test"), flavour, str(self.ranks)]
         settings = {**self.settings, "LD_PRELOAD": os.path.join(build, "lib", "libhcoll.so")}
         for name, value in settings.items():
             command += ["-e", f"{name}={value}"]
-        return [*command, "--", os.path.join(build, "test", "bin", f"random_traffic.{flavour}"), *self.options]
+        return [*command, "--", os.path.join(build, "test", "bin", f"{self.program}.{flavour}"), *self.options]
 
 
 def main():

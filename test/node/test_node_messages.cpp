@@ -4,14 +4,13 @@
 #include <sched.h>
 
 #include <cstring>
-#include <random>
 #include <thread>
 
-#include "../plans/plan_cases.hpp"
 #include "../support/seed.hpp"
 #include "progress/node_messages.hpp"
 #include "progress/routed_transport.hpp"
 #include "progress/shared_segment.hpp"
+#include "random_cases.hpp"
 
 namespace hcoll::test {
 namespace {
@@ -45,33 +44,6 @@ struct Job {
     std::vector<int> late_ranks;  // by case: this rank yields for a while before
     std::vector<bool> packed;     // by case
 };
-
-Layout random_layout(int ranks, std::mt19937_64& random) {
-    const std::vector<Layout> layouts = layouts_of(ranks);
-    return layouts[random() % layouts.size()];
-}
-
-PlanCase random_case(int ranks, std::uint64_t cell_units, std::mt19937_64& random) {
-    const auto all = algorithms();
-    PlanCase plan_case;
-    plan_case.algorithm = &all[random() % all.size()];
-    plan_case.parameters = plan_case.algorithm->defaults;
-    // Segments of less than a cell, and of several.
-    if (plan_case.parameters.pipeline.segment_bytes != 0)
-        plan_case.parameters.pipeline.segment_bytes = sizeof(Operand) * (1 + random() % (3 * cell_units));
-    plan_case.ranks = ranks;
-    plan_case.layout = random_layout(ranks, random);
-    plan_case.root =
-        has_root(plan_case.algorithm->collective) ? static_cast<int>(random() % static_cast<std::uint64_t>(ranks)) : 0;
-    const std::uint64_t edges[] = {
-        1, 2, cell_units - 1, cell_units, cell_units + 1, 3 * cell_units, 20 * cell_units + 1};
-    plan_case.units = edges[random() % std::size(edges)];
-    plan_case.unit_bytes = sizeof(Operand);
-    plan_case.in_place = random() % 2 == 0;
-    plan_case.ordered = is_reduction(plan_case.algorithm->collective) && random() % 2 == 0 &&
-                        keeps_order(*plan_case.algorithm, plan_case.parameters, *plan_case.layout.placement);
-    return plan_case;
-}
 
 Job random_job(int ranks, std::size_t cases, std::uint64_t cell_units, std::mt19937_64& random) {
     Job job;

@@ -1,0 +1,269 @@
+// Plans in the background, with threads as ranks: many in flight on every rank, moved by its progress thread and by itself, so
+// that a sanitizer sees all who touch them.
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <thread>
+#include <tuple>
+
+#include "../support/seed.hpp"
+#include "progress/engine.hpp"
+#include "progress/in_flight.hpp"
+#include "progress/progress_thread.hpp"
+#include "random_cases.hpp"
+
+namespace hcoll::test {
+namespace {
+
+// What is between all ranks: messages by collective, sender, receiver and tag.
+class Post {
+public:
+    using Address = std::tuple<std::size_t, int, int, std::uint32_t>;
+
+    void put(const Address& address, std::vector<std::byte> message) {
+        const std::lock_guard lock(mutex_);
+        messages_[address].push_back(std::move(message));
+    }
+    bool take(const Address& address, std::byte* target) {
+        const std::lock_guard lock(mutex_);
+        const auto found = messages_.find(address);
+        if (found == messages_.end() || found->second.empty()) return false;
+        std::memcpy(target, found->second.front().data(), found->second.front().size());
+        found->second.pop_front();
+        return true;
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<Address, std::deque<std::vector<std::byte>>> messages_;
+};
+
+class PostTransport : public Transport {
+public:
+    PostTransport(Post& post, std::size_t number, int rank) : post_(post), number_(number), rank_(rank) {}
+    Status send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) override {
+        post_.put({number_, rank_, peer, tag}, {data, data + units * sizeof(Operand)});
+        sent_.push_back(token);
+        return 0;
+    }
+    Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t, Token token) override {
+        waiting_.push_back({{number_, peer, rank_, tag}, data, token});
+        return 0;
+    }
+    Status collective(Collective, int, std::uint64_t, const std::byte*, std::byte*, std::uint64_t, Token) override {
+        return 1;
+    }
+    Status progress(std::vector<Token>& completed) override {
+        completed.insert(completed.end(), sent_.begin(), sent_.end());
+        sent_.clear();
+        std::erase_if(waiting_, [&](const Waiting& each) {
+            const bool is_there = post_.take(each.address, each.target);
+            if (is_there) completed.push_back(each.token);
+            return is_there;
+        });
+        return 0;
+    }
+
+private:
+    struct Waiting {
+        Post::Address address;
+        std::byte* target;
+        Token token;
+    };
+    Post& post_;
+    std::size_t number_;
+    int rank_;
+    std::vector<Token> sent_;
+    std::vector<Waiting> waiting_;
+};
+
+class PlanOperation : public BackgroundOperation {
+public:
+    PlanOperation(Post& post, std::size_t number, const PlanCase& plan_case, SimulatedRank& self, int rank,
+                  std::atomic<int>& done)
+        : transport_(post, number, rank), operations_(plan_case.ordered), self_(self), done_(done) {}
+    bool advance(bool& has_moved) noexcept override {
+        const std::uint64_t events = engine_.events();
+        if (!is_started_) {
+            is_started_ = true;
+            scratch_.resize(self_.plan.scratch_units());
+            const RunBuffers buffers{reinterpret_cast<const std::byte*>(self_.input.data()),
+                                     reinterpret_cast<std::byte*>(self_.output.data()),
+                                     reinterpret_cast<std::byte*>(scratch_.data()), sizeof(Operand)};
+            has_failed_ = engine_.start(self_.plan, buffers, transport_, operations_) != 0;
+        } else {
+            has_failed_ = engine_.advance() != 0;
+        }
+        has_moved = has_moved || engine_.events() != events;
+        if (!has_failed_ && !engine_.done()) return false;
+        done_.fetch_add(has_failed_ ? 1'000'000 : 1, std::memory_order_release);
+        return true;
+    }
+
+private:
+    PostTransport transport_;
+    OperandOperations operations_;
+    SimulatedRank& self_;
+    std::atomic<int>& done_;
+    Engine engine_;
+    std::vector<Operand> scratch_;
+    bool is_started_ = false;
+    bool has_failed_ = false;
+};
+
+struct Job {
+    std::vector<PlanCase> cases;
+    std::vector<PreparedCase> prepared;
+};
+
+// Begins all of them, and waits for them now and then. Returns false where one has failed.
+bool run_rank(Job& job, Post& post, int rank, bool has_thread, bool helps) {
+    InFlight in_flight;
+    std::unique_ptr<ProgressThread> thread;
+    if (has_thread) thread = std::make_unique<ProgressThread>(in_flight, std::vector<int>{}, rank % 2 == 0);
+    std::mt19937_64 random(test_seed() + static_cast<std::uint64_t>(rank));
+    std::atomic<int> done{0};
+    for (std::size_t i = 0; i < job.cases.size(); ++i) {
+        in_flight.add(std::make_unique<PlanOperation>(
+            post, i, job.cases[i], job.prepared[i].ranks[static_cast<std::size_t>(rank)], rank, done));
+        if (helps && random() % 2 == 0) in_flight.drive();
+        if (random() % 16 != 0 && i + 1 != job.cases.size()) continue;
+        while (done.load(std::memory_order_acquire) < static_cast<int>(i) + 1)
+            if (!helps || !in_flight.drive()) sched_yield();
+    }
+    while (in_flight.any()) sched_yield();
+    return done == static_cast<int>(job.cases.size());
+}
+
+TEST(InBackground, ManyPlansAtATimeGiveTheRightResults) {
+    constexpr int ranks = 4;
+    std::mt19937_64 random(test_seed());
+    for (const bool has_thread : {true, false})
+        for (const bool helps : {true, false}) {
+            if (!has_thread && !helps) continue;
+            Job job;
+            while (job.cases.size() < 120) {
+                job.cases.push_back(random_case(ranks, 32, random));
+                job.prepared.push_back(prepare(job.cases.back(), build_plans(job.cases.back())));
+            }
+            Post post;
+            std::vector<std::thread> threads;
+            std::array<bool, ranks> is_well{};
+            for (int rank = 0; rank < ranks; ++rank)
+                threads.emplace_back([&, rank] {
+                    is_well[static_cast<std::size_t>(rank)] = run_rank(job, post, rank, has_thread, helps);
+                });
+            for (std::thread& each : threads) each.join();
+            for (const bool each : is_well) ASSERT_TRUE(each);
+            for (std::size_t i = 0; i < job.cases.size(); ++i) {
+                const auto defect = compare(job.cases[i], job.prepared[i]);
+                ASSERT_FALSE(defect) << job.cases[i].name() << ": " << *defect;
+            }
+        }
+}
+
+// What a step of an operation finds out about who runs it.
+class Look : public BackgroundOperation {
+public:
+    struct Found {
+        std::atomic<bool> done{false};
+        bool blocks_signals = false;
+        int cores = 0;
+    };
+    explicit Look(Found& found) : found_(found) {}
+    bool advance(bool&) noexcept override {
+        sigset_t blocked;
+        pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+        found_.blocks_signals = sigismember(&blocked, SIGTERM) == 1 && sigismember(&blocked, SIGUSR1) == 1;
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        sched_getaffinity(0, sizeof set, &set);
+        found_.cores = CPU_COUNT(&set);
+        found_.done.store(true, std::memory_order_release);
+        return true;
+    }
+
+private:
+    Found& found_;
+};
+
+TEST(InBackground, TheThreadTakesNoSignalsAndKeepsToItsCores) {
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
+    int core = 0;
+    while (!CPU_ISSET(static_cast<std::size_t>(core), &mine)) ++core;
+    sigset_t before;
+    pthread_sigmask(SIG_BLOCK, nullptr, &before);
+
+    InFlight in_flight;
+    ProgressThread thread(in_flight, {core}, false);
+    EXPECT_TRUE(thread.is_bound());
+    Look::Found found;
+    in_flight.add(std::make_unique<Look>(found));
+    while (!found.done.load(std::memory_order_acquire)) sched_yield();
+    EXPECT_TRUE(found.blocks_signals);
+    EXPECT_EQ(found.cores, 1);
+
+    sigset_t after;
+    pthread_sigmask(SIG_BLOCK, nullptr, &after);
+    EXPECT_EQ(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM)) << "the maker's own signals";
+}
+
+TEST(InBackground, CoresThatDoNotExistBindNothing) {
+    InFlight in_flight;
+    ProgressThread thread(in_flight, {CPU_SETSIZE - 1}, false);
+    EXPECT_FALSE(thread.is_bound());
+}
+
+TEST(InBackground, WhoDrivesInsideOfAnOperationIsTurnedAway) {
+    struct Nested : BackgroundOperation {
+        Nested(InFlight& list, bool& answer) : in_flight(list), inner(answer) {}
+        bool advance(bool&) noexcept override {
+            inner = in_flight.drive();
+            return true;
+        }
+        InFlight& in_flight;
+        bool& inner;
+    };
+    InFlight in_flight;
+    bool inner = true;
+    in_flight.add(std::make_unique<Nested>(in_flight, inner));
+    EXPECT_TRUE(in_flight.any());
+    EXPECT_TRUE(in_flight.drive());
+    EXPECT_FALSE(inner);
+    EXPECT_FALSE(in_flight.any());
+}
+
+// At exit without MPI_Finalize the thread may be inside of MPI for ever.
+TEST(InBackground, AThreadThatHangsIsLeftAlone) {
+    struct Hang : BackgroundOperation {
+        Hang(std::atomic<bool>& begin, std::atomic<bool>& end) : has_begun(begin), may_end(end) {}
+        bool advance(bool&) noexcept override {
+            has_begun = true;
+            while (!may_end) sched_yield();
+            return true;
+        }
+        std::atomic<bool>& has_begun;
+        std::atomic<bool>& may_end;
+    };
+    // They outlive the thread, wherever it is.
+    static auto* in_flight = new InFlight;
+    static std::atomic<bool> has_begun{false};
+    static std::atomic<bool> may_end{false};
+    static auto* thread = new ProgressThread(*in_flight, {}, false);
+    in_flight->add(std::make_unique<Hang>(has_begun, may_end));
+    while (!has_begun) sched_yield();
+    thread->abandon();
+    EXPECT_TRUE(in_flight->any());
+    may_end = true;
+    while (in_flight->any()) sched_yield();
+}
+
+}  // namespace
+}  // namespace hcoll::test
