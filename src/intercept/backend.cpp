@@ -15,7 +15,9 @@ extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_bac
             {
 #define HCOLL_FUNCTION(name) reinterpret_cast<void*>(&wrap_##name),
 #define HCOLL_LEVEL_FUNCTION(name) reinterpret_cast<void*>(&wrap_##name),
+#define HCOLL_EXTENSION_FUNCTION(name) HCOLL_FUNCTION(name)
 #include "intercept/functions.def"
+#undef HCOLL_EXTENSION_FUNCTION
 #undef HCOLL_FUNCTION
 #undef HCOLL_LEVEL_FUNCTION
             },

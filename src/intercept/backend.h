@@ -13,7 +13,9 @@ extern "C" {
 enum hcoll_function {
 #define HCOLL_FUNCTION(name) HCOLL_FUNCTION_##name,
 #define HCOLL_LEVEL_FUNCTION(name) HCOLL_FUNCTION_##name,
+#define HCOLL_EXTENSION_FUNCTION(name) HCOLL_EXTENSION_FUNCTION_##name,
 #include "intercept/functions.def"
+#undef HCOLL_EXTENSION_FUNCTION
 #undef HCOLL_FUNCTION
 #undef HCOLL_LEVEL_FUNCTION
     HCOLL_FUNCTION_COUNT

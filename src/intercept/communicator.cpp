@@ -581,6 +581,11 @@ void Communicator::free_duplicate() {
     if (own_ == nullptr) return;
     // All ranks have begun them, or will before they free the communicator.
     while (own_->nonblocking.any_under_way()) Background::get().help();
+    // Requests of persistent collectives outlive the communicator, and each rank frees its own when it likes.
+    if (own_->nonblocking.has_persistent()) {
+        (void)own_.release();
+        return;
+    }
     // The duplicate's ranks are those of the application's communicator, and all of them are freeing that one.
     for (MPI_Comm* each : {&own_->leaders, &own_->duplicate})
         if (*each != MPI_COMM_NULL && *each != handle_)

@@ -48,6 +48,7 @@ inline constexpr const char* order =
 inline constexpr const char* no_kernel = "over shared memory only predefined operations on elements without gaps";
 inline constexpr const char* arguments = "arguments for the vendor to judge";
 inline constexpr const char* too_long = "more than 1 GB in one message";
+inline constexpr const char* no_tags = "no tags are left for one more persistent collective";
 inline constexpr const char* no_bytes = "no bytes";
 inline constexpr const char* no_progress = "nothing would move it in the background (LIBHCOLL_PROGRESS)";
 inline constexpr const char* not_in_background =
@@ -89,8 +90,11 @@ using NonblockingTables = std::array<DecisionTable, nonblocking_count>;
 // moved by one thread at a time, which may be another one.
 class NonblockingCollectives {
 public:
-    NonblockingCollectives(int ranks, std::uint64_t plan_cache, int most_started)
-        : plans(plan_cache), flow(ranks), ended_(static_cast<std::size_t>(most_started), false) {}
+    NonblockingCollectives(int ranks, std::uint64_t plan_cache, int most_started, int most_persistent)
+        : plans(plan_cache),
+          flow(ranks),
+          most_persistent_(most_persistent),
+          ended_(static_cast<std::size_t>(most_started), false) {}
 
     // By who begins: the number of the next one, the same on all ranks.
     std::uint64_t begin() {
@@ -101,6 +105,11 @@ public:
     bool may_start(std::uint64_t number) const { return number - oldest_ < ended_.size(); }
     // Of one that was started.
     void end(std::uint64_t number);
+    // A persistent one: its number, the same on all ranks; -1 where there are as many as can be.
+    int begin_persistent() { return next_persistent_ < most_persistent_ ? next_persistent_++ : -1; }
+    bool has_persistent() const { return next_persistent_ != 0; }
+    void start_persistent() { under_way_.fetch_add(1, std::memory_order_relaxed); }
+    void end_persistent() { under_way_.fetch_sub(1, std::memory_order_release); }
     bool any_under_way() const { return under_way_.load(std::memory_order_acquire) != 0; }
 
     NonblockingTables decisions;
@@ -108,6 +117,8 @@ public:
     FlowControl flow;  // of who moves
 
 private:
+    int most_persistent_;
+    int next_persistent_ = 0;
     std::uint64_t next_ = 0;
     std::atomic<int> under_way_{0};
     std::uint64_t oldest_ = 0;  // that has not ended
@@ -126,7 +137,8 @@ struct OwnAlgorithms {
           plans(settings.plan_cache),
           flow(placement->ranks()),
           network(communicator, flow, tag_upper_bound, leaders),
-          nonblocking(placement->ranks(), settings.plan_cache, PointToPoint::nonblocking_sequences(tag_upper_bound)),
+          nonblocking(placement->ranks(), settings.plan_cache, PointToPoint::nonblocking_sequences(tag_upper_bound),
+                      PointToPoint::persistent_sequences(tag_upper_bound)),
           transport(network, drive_vendor, this) {}
     OwnAlgorithms(const OwnAlgorithms&) = delete;
     OwnAlgorithms& operator=(const OwnAlgorithms&) = delete;

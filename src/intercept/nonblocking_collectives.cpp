@@ -1,4 +1,4 @@
-// The wrappers of MPI_Ibcast, MPI_Ireduce and MPI_Iallreduce: what is valid, and what runs it.
+// The wrappers of MPI_Ibcast, MPI_Ireduce and MPI_Iallreduce, and of their persistent relatives: what is valid, and what runs it.
 //
 // A communicator is never set up in a non-blocking call (rule 3): until blocking ones have done that, all are the vendor's.
 #include "intercept/arguments.hpp"
@@ -13,10 +13,9 @@ namespace {
 // `pass_on` gives the call to the vendor; `why_not(communicator)` says why its arguments make it the vendor's, nullptr where
 // they do not; `begin` begins it here.
 template <Collective collective, typename Count, typename PassOn, typename WhyNot, typename Begin>
-int nonblocking(MPI_Comm comm, Count count, MPI_Datatype type, const MPI_Request* request, PassOn&& pass_on,
-                WhyNot&& why_not, Begin&& begin) {
+int nonblocking(std::string_view name, MPI_Comm comm, Count count, MPI_Datatype type, const MPI_Request* request,
+                PassOn&& pass_on, WhyNot&& why_not, Begin&& begin) {
     constexpr auto index = static_cast<std::size_t>(collective);
-    constexpr std::string_view name = nonblocking_names[index];
     Communicator* communicator = Communicator::find(comm);
     const char* why = communicator == nullptr || communicator->is_counting()
                           ? reason::first_calls
@@ -39,7 +38,8 @@ int nonblocking(MPI_Comm comm, Count count, MPI_Datatype type, const MPI_Request
 template <typename Count>
 int ibcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request, auto&& next) {
     return nonblocking<Collective::bcast>(
-        comm, count, type, request, [&] { return next(buffer, count, type, root, comm, request); },
+        nonblocking_names[0], comm, count, type, request,
+        [&] { return next(buffer, count, type, root, comm, request); },
         [&](Communicator& communicator) {
             return objection(is_valid_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root));
         },
@@ -60,7 +60,7 @@ const char* why_no_reduction(Communicator& communicator, Collective collective, 
 template <Collective collective, typename Count, typename PassOn>
 int ireduce_any(Count count, const Reduction& reduction, MPI_Comm comm, MPI_Request* request, PassOn&& pass_on) {
     return nonblocking<collective>(
-        comm, count, reduction.type, request, pass_on,
+        nonblocking_names[static_cast<std::size_t>(collective)], comm, count, reduction.type, request, pass_on,
         [&](Communicator& communicator) { return why_no_reduction(communicator, collective, reduction); },
         [&](Communicator& communicator, const Decision& decision) {
             return begin_reduction(communicator, decision, collective, reduction, request);
@@ -83,7 +83,76 @@ int iallreduce(const void* send, void* receive, Count count, MPI_Datatype type, 
         request, [&] { return next(send, receive, count, type, op, comm, request); });
 }
 
+constexpr std::string_view persistent_names[nonblocking_count] = {"bcast_init", "reduce_init", "allreduce_init"};
+
+// A persistent one: `begin(communicator, decision, number)` makes it here.
+template <Collective collective, typename PassOn, typename WhyNot, typename Begin>
+int persistent(MPI_Comm comm, int count, MPI_Datatype type, const MPI_Request* request, PassOn&& pass_on,
+               WhyNot&& why_not, Begin&& begin) {
+    int number = -1;
+    return nonblocking<collective>(
+        persistent_names[static_cast<std::size_t>(collective)], comm, count, type, request, pass_on,
+        [&](Communicator& communicator) -> const char* {
+            if (const char* why = why_not(communicator); why != nullptr) return why;
+            number = communicator.own().nonblocking.begin_persistent();
+            return number < 0 ? reason::no_tags : nullptr;
+        },
+        [&](Communicator& communicator, const Decision& decision) { return begin(communicator, decision, number); });
+}
+
+template <Collective collective, typename PassOn>
+int reduce_init_any(int count, const Reduction& reduction, MPI_Comm comm, MPI_Request* request, PassOn&& pass_on) {
+    return persistent<collective>(
+        comm, count, reduction.type, request, pass_on,
+        [&](Communicator& communicator) { return why_no_reduction(communicator, collective, reduction); },
+        [&](Communicator& communicator, const Decision& decision, int number) {
+            return init_reduction(communicator, decision, number, collective, reduction, request);
+        });
+}
+
 }  // namespace
+
+int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+                    MPI_Request* request) noexcept {
+    return persistent<Collective::bcast>(
+        comm, count, type, request, [&] { return mpi.Bcast_init(buffer, count, type, root, comm, info, request); },
+        [&](Communicator& communicator) {
+            return objection(is_valid_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root));
+        },
+        [&](Communicator& communicator, const Decision& decision, int number) {
+            return init_bcast(communicator, decision, number, buffer, static_cast<std::uint64_t>(count), type, root,
+                              request);
+        });
+}
+
+int wrap_Reduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+                     MPI_Info info, MPI_Request* request) noexcept {
+    return reduce_init_any<Collective::reduce>(
+        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, request,
+        [&] { return mpi.Reduce_init(send, receive, count, type, op, root, comm, info, request); });
+}
+
+int wrap_Allreduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                        MPI_Info info, MPI_Request* request) noexcept {
+    return reduce_init_any<Collective::allreduce>(
+        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
+        request, [&] { return mpi.Allreduce_init(send, receive, count, type, op, comm, info, request); });
+}
+
+int wrap_Start(MPI_Request* request) noexcept {
+    return any_persistent() ? start_persistent(request) : mpi.Start(request);
+}
+
+int wrap_Startall(int count, MPI_Request* requests) noexcept {
+    if (!any_persistent() || count < 0 || requests == nullptr) return mpi.Startall(count, requests);
+    for (int i = 0; i < count; ++i)
+        if (const int status = start_persistent(&requests[i]); status != MPI_SUCCESS) return status;
+    return MPI_SUCCESS;
+}
+
+int wrap_Request_free(MPI_Request* request) noexcept {
+    return any_persistent() ? free_persistent(request) : mpi.Request_free(request);
+}
 
 int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) noexcept {
     return ibcast(buffer, count, type, root, comm, request, mpi.Ibcast);

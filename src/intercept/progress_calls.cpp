@@ -1,8 +1,9 @@
 // The wrappers of the calls that wait for requests and messages. While something of this library is in flight, they move it.
 //
-// With nothing in flight, a load and a comparison. Otherwise calls that wait for requests, or ask for them, move what is in
-// flight in between, whatever else moves it: what they wait for may be just that. Blocking calls that send and receive are
-// taken apart only where nothing else would move it (Background::calls_must_move).
+// With nothing in flight, a load and a comparison. Otherwise MPI_Wait, MPI_Waitall and calls that ask move what is in flight in
+// between, whatever else moves it: what they wait for may be just that. Others are taken apart only where nothing else would
+// move it (Background::calls_must_move). MPI_Waitall is never made of MPI_Testall, nor, if it can be helped, MPI_Waitany of
+// MPI_Testany: in MPICH 4.0 those fail for its own persistent collectives.
 #include <new>
 #include <vector>
 
@@ -54,21 +55,35 @@ int wrap_Wait(MPI_Request* request, MPI_Status* status) noexcept {
 }
 
 int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
-    if (!Background::is_any_in_flight()) [[likely]]
+    if (!Background::is_any_in_flight() || count <= 0 || requests == nullptr) [[likely]]
         return mpi.Waitall(count, requests, statuses);
-    return help_until([&](int& done) { return mpi.Testall(count, requests, &done, statuses); },
-                      [&] { return mpi.Waitall(count, requests, statuses); });
+    // One by one, and what has failed is complete, too: the vendor's own call says what became of all of them.
+    int complete = 0;
+    const auto test = [&](int& done) {
+        while (complete < count) {
+            int flag = 0;
+            const bool is_null = requests[complete] == MPI_REQUEST_NULL;
+            if (!is_null && mpi.Request_get_status(requests[complete], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+                flag == 0)
+                return MPI_SUCCESS;
+            ++complete;
+        }
+        done = 1;
+        return MPI_SUCCESS;
+    };
+    help_until(test, [] { return MPI_SUCCESS; });
+    return mpi.Waitall(count, requests, statuses);
 }
 
 int wrap_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) noexcept {
-    if (!Background::is_any_in_flight()) [[likely]]
+    if (!Background::calls_must_move()) [[likely]]
         return mpi.Waitany(count, requests, index, status);
     return help_until([&](int& done) { return mpi.Testany(count, requests, index, &done, status); },
                       [&] { return mpi.Waitany(count, requests, index, status); });
 }
 
 int wrap_Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) noexcept {
-    if (!Background::is_any_in_flight()) [[likely]]
+    if (!Background::calls_must_move()) [[likely]]
         return mpi.Waitsome(count, requests, completed, indices, statuses);
     return help_until(
         [&](int& done) {

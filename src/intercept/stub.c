@@ -58,14 +58,19 @@ static void end_missing(const char* name) {
 #define HCOLL_FUNCTION(name) \
     static void missing_##name(void) { end_missing("MPI_" #name); }
 #define HCOLL_LEVEL_FUNCTION(name) HCOLL_FUNCTION(name)
+#define HCOLL_EXTENSION_FUNCTION(name) \
+    static void missing_extension_##name(void) { end_missing("MPIX_" #name); }
 #include "intercept/functions.def"
+#undef HCOLL_EXTENSION_FUNCTION
 #undef HCOLL_FUNCTION
 #undef HCOLL_LEVEL_FUNCTION
 
 static const struct function functions[HCOLL_FUNCTION_COUNT] = {
 #define HCOLL_FUNCTION(name) {"PMPI_" #name, 0, missing_##name},
 #define HCOLL_LEVEL_FUNCTION(name) {"PMPI_" #name, 1, missing_##name},
+#define HCOLL_EXTENSION_FUNCTION(name) {"PMPIX_" #name, 0, missing_extension_##name},
 #include "intercept/functions.def"
+#undef HCOLL_EXTENSION_FUNCTION
 #undef HCOLL_FUNCTION
 #undef HCOLL_LEVEL_FUNCTION
 };

@@ -41,6 +41,15 @@ int wrap_Iallreduce(const void* send, void* receive, int count, MPI_Datatype typ
                     MPI_Request* request) noexcept;
 int wrap_Iallreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                       MPI_Request* request) noexcept;
+int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+                    MPI_Request* request) noexcept;
+int wrap_Reduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+                     MPI_Info info, MPI_Request* request) noexcept;
+int wrap_Allreduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                        MPI_Info info, MPI_Request* request) noexcept;
+int wrap_Start(MPI_Request* request) noexcept;
+int wrap_Startall(int count, MPI_Request* requests) noexcept;
+int wrap_Request_free(MPI_Request* request) noexcept;
 int wrap_Query_thread(int* provided) noexcept;
 int wrap_Wait(MPI_Request* request, MPI_Status* status) noexcept;
 int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) noexcept;

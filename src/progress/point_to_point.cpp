@@ -38,13 +38,15 @@ int sequences_of(int tag_upper_bound) {
     return std::clamp(tag_upper_bound / static_cast<int>(tags_per_collective), 2, enough);
 }
 
+int blocking_sequences_of(int tag_upper_bound) { return (sequences_of(tag_upper_bound) + 1) / 2; }
+
 }  // namespace
 
 PointToPoint::PointToPoint(MPI_Comm communicator, FlowControl& flow, int tag_upper_bound, MPI_Comm leaders)
     : communicator_(communicator),
       leaders_(leaders),
       flow_(flow),
-      blocking_sequences_(sequences_of(tag_upper_bound) - nonblocking_sequences(tag_upper_bound)),
+      blocking_sequences_(blocking_sequences_of(tag_upper_bound)),
       nonblocking_sequences_(nonblocking_sequences(tag_upper_bound)) {
     if (leaders_ != MPI_COMM_NULL && mpi.Comm_rank(leaders_, &leader_) != MPI_SUCCESS) leader_ = -1;
 }
@@ -58,7 +60,23 @@ void PointToPoint::begin_nonblocking(std::uint64_t number, MPI_Datatype type, st
              unit_bytes, op);
 }
 
-int PointToPoint::nonblocking_sequences(int tag_upper_bound) { return sequences_of(tag_upper_bound) / 2; }
+void PointToPoint::begin_persistent(int number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
+    begin_as(blocking_sequences_ + nonblocking_sequences_ + number, type, unit_bytes, op);
+}
+
+int PointToPoint::nonblocking_sequences(int tag_upper_bound) {
+    return (sequences_of(tag_upper_bound) - blocking_sequences_of(tag_upper_bound) + 1) / 2;
+}
+
+int PointToPoint::persistent_sequences(int tag_upper_bound) {
+    return sequences_of(tag_upper_bound) - blocking_sequences_of(tag_upper_bound) -
+           nonblocking_sequences(tag_upper_bound);
+}
+
+int PointToPoint::persistent_tag(int number, int tag_upper_bound) {
+    return (blocking_sequences_of(tag_upper_bound) + nonblocking_sequences(tag_upper_bound) + number) *
+           static_cast<int>(tags_per_collective);
+}
 
 void PointToPoint::begin_as(int sequence, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
     type_ = type;

@@ -5,7 +5,7 @@
 // peer has come to receive it: so what a peer may have to keep is bounded, whatever the collectives are.
 //
 // Blocking collectives run one at a time; non-blocking ones may be under way in any number beside them. Tags tell them apart:
-// each collective has a sequence, half of which are for either kind.
+// each collective has a sequence, half of which are for blocking ones, a quarter for non-blocking and one for persistent ones.
 #pragma once
 
 #include <map>
@@ -42,6 +42,12 @@ public:
     // nonblocking_sequences() may be under way at a time: number n only when n less so many is complete here.
     void begin_nonblocking(std::uint64_t number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
     static int nonblocking_sequences(int tag_upper_bound);
+    // The same for a run of the persistent collective of that number, below persistent_sequences(): they may be started in any
+    // order, and none is started again before its last run is complete here.
+    void begin_persistent(int number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
+    static int persistent_sequences(int tag_upper_bound);
+    // The first tag of that one's, for messages of this rank to itself, which no plan sends.
+    static int persistent_tag(int number, int tag_upper_bound);
     // Among leaders, MPI_Iallreduce takes the place of MPI_Ireduce from now on (or no longer).
     void avoid_ireduce(bool avoid) { avoids_ireduce_ = avoid; }
 

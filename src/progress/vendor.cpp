@@ -54,6 +54,10 @@ std::string load_vendor(void* handle) {
     load(handle, "PMPI_Scatter_c", mpi.Scatter_c);
     load(handle, "PMPI_Allgather_c", mpi.Allgather_c);
     load(handle, "PMPI_Ibcast_c", mpi.Ibcast_c);
+    if (!load(handle, "PMPI_Bcast_init", mpi.Bcast_init)) load(handle, "PMPIX_Bcast_init", mpi.Bcast_init);
+    if (!load(handle, "PMPI_Reduce_init", mpi.Reduce_init)) load(handle, "PMPIX_Reduce_init", mpi.Reduce_init);
+    if (!load(handle, "PMPI_Allreduce_init", mpi.Allreduce_init))
+        load(handle, "PMPIX_Allreduce_init", mpi.Allreduce_init);
     load(handle, "PMPI_Igather_c", mpi.Igather_c);
     load(handle, "PMPI_Iscatter_c", mpi.Iscatter_c);
     load(handle, "PMPI_Iallgather_c", mpi.Iallgather_c);

@@ -1,0 +1,162 @@
+// MPI_Bcast_init, MPI_Reduce_init and MPI_Allreduce_init (Open MPI 4.1: MPIX_): started again and again with other contents, in
+// any order, beside other collectives, and freed between two starts. Skipped where the MPI library has none.
+//
+//   --rounds N   (default 30)
+//   --outlive    requests outlive their communicator, too
+#include "../support/nonblocking_call.hpp"
+
+#if MPI_VERSION < 4 && defined(OPEN_MPI)
+#include <mpi-ext.h>
+#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define HCOLL_TEST_PERSISTENT(name) MPIX_##name
+#endif
+#elif MPI_VERSION >= 4
+#define HCOLL_TEST_PERSISTENT(name) MPI_##name
+#endif
+
+using namespace hcoll::test;
+
+#if defined(HCOLL_TEST_PERSISTENT)
+
+namespace {
+
+class Persistent {
+public:
+    Persistent(Kind kind, const NamedCommunicator& on, int root, std::size_t count, bool in_place)
+        : kind_(kind), on_(on), root_(root), count_(count), input_(count), output_(count + 1, untouched) {
+        in_place_ = kind == Kind::allreduce && in_place;
+        const auto n = static_cast<int>(count);
+        const void* send = in_place_ ? MPI_IN_PLACE : input_.data();
+        void* receive = kind != Kind::reduce || on.rank == root ? output_.data() : nullptr;
+        if (kind == Kind::bcast)
+            check(HCOLL_TEST_PERSISTENT(Bcast_init)(output_.data(), n, MPI_INT64_T, root, on.comm, MPI_INFO_NULL,
+                                                    &request));
+        else if (kind == Kind::reduce)
+            check(HCOLL_TEST_PERSISTENT(Reduce_init)(send, receive, n, MPI_INT64_T, MPI_SUM, root, on.comm,
+                                                     MPI_INFO_NULL, &request));
+        else
+            check(HCOLL_TEST_PERSISTENT(Allreduce_init)(send, output_.data(), n, MPI_INT64_T, MPI_SUM, on.comm,
+                                                        MPI_INFO_NULL, &request));
+    }
+    Persistent(const Persistent&) = delete;
+    Persistent& operator=(const Persistent&) = delete;
+    ~Persistent() {
+        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
+
+    void fill(std::uint64_t seed) {
+        seed_ = seed;
+        std::fill(output_.begin(), output_.end(), untouched);
+        for (std::size_t i = 0; i < count_; ++i) input_[i] = item(seed, on_.rank, i);
+        if (in_place_ || (kind_ == Kind::bcast && on_.rank == root_))
+            std::copy(input_.begin(), input_.end(), output_.begin());
+    }
+    void look() const {
+        for (std::size_t i = 0; i <= count_; ++i) {
+            const bool gets_result = kind_ != Kind::reduce || on_.rank == root_;
+            std::int64_t right = untouched;
+            if (i < count_ && gets_result && kind_ == Kind::bcast) right = item(seed_, root_, i);
+            if (i < count_ && gets_result && kind_ != Kind::bcast) {
+                right = 0;
+                for (int rank = 0; rank < on_.size; ++rank) right += item(seed_, rank, i);
+            }
+            if (output_[i] != right)
+                fail("item " + std::to_string(i) + " of " + std::to_string(count_) + " on " + on_.name + " is " +
+                     std::to_string(output_[i]) + ", not " + std::to_string(right));
+        }
+    }
+
+    MPI_Request request = MPI_REQUEST_NULL;
+
+private:
+    Kind kind_;
+    NamedCommunicator on_;
+    int root_;
+    std::size_t count_;
+    bool in_place_ = false;
+    std::uint64_t seed_ = 0;
+    std::vector<std::int64_t> input_;
+    std::vector<std::int64_t> output_;
+};
+
+void restarts(const CommunicatorSet& set, std::uint64_t seed, int rank, std::int64_t rounds) {
+    Random same(seed);
+    Random own(mix({seed, static_cast<std::uint64_t>(rank)}));
+    std::vector<std::unique_ptr<Persistent>> all;
+    for (const NamedCommunicator& on : set.list())
+        for (const Kind kind : kinds)
+            for (const std::size_t count : {std::size_t{1}, std::size_t{700}, std::size_t{30'000}})
+                all.push_back(std::make_unique<Persistent>(kind, on, on.size - 1, count, count == 700));
+    for (std::int64_t round = 0; round < rounds; ++round) {
+        // The same ones on all ranks, each in its own order.
+        std::vector<Persistent*> chosen;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const std::uint64_t contents = mix({seed, static_cast<std::uint64_t>(round), i});
+            if (!same.chance(3)) continue;
+            all[i]->fill(contents);
+            chosen.push_back(all[i].get());
+        }
+        for (std::size_t i = chosen.size(); i > 1; --i) std::swap(chosen[i - 1], chosen[own.below(i)]);
+        std::vector<MPI_Request> requests;
+        for (Persistent* each : chosen) requests.push_back(each->request);
+        const auto n = static_cast<int>(requests.size());
+        if (own.chance(2))
+            check(MPI_Startall(n, requests.data()));
+        else
+            for (MPI_Request& each : requests) check(MPI_Start(&each));
+        // Another collective meanwhile.
+        Call(kinds[round % 3], set.list()[0], 0, 500, seed + static_cast<std::uint64_t>(round)).wait();
+        if (own.chance(2)) {
+            check(MPI_Waitall(n, requests.data(), MPI_STATUSES_IGNORE));
+        } else {
+            for (MPI_Request& each : requests) {
+                for (int done = 0; done == 0;) check(MPI_Test(&each, &done, MPI_STATUS_IGNORE));
+                require(each != MPI_REQUEST_NULL, "a persistent request is gone after MPI_Test");
+                check(MPI_Wait(&each, MPI_STATUS_IGNORE));  // it is not active: this returns at once
+            }
+        }
+        for (Persistent* each : chosen) each->look();
+        // One is given back between two starts.
+        if (round % 5 == 4) all.erase(all.begin() + static_cast<std::ptrdiff_t>(same.below(all.size())));
+    }
+}
+
+void outlive(const NamedCommunicator& world, std::uint64_t seed) {
+    for (int round = 0; round < 3; ++round) {
+        NamedCommunicator inner{"freed", MPI_COMM_NULL, world.rank, world.size};
+        check(MPI_Comm_dup(world.comm, &inner.comm));
+        for (int i = 0; i < 2; ++i) check(MPI_Barrier(inner.comm));
+        Persistent sum(Kind::allreduce, inner, 0, 5000, false);
+        check(MPI_Comm_free(&inner.comm));
+        for (int again = 0; again < 3; ++again) {
+            sum.fill(seed++);
+            check(MPI_Start(&sum.request));
+            check(MPI_Wait(&sum.request, MPI_STATUS_IGNORE));
+            sum.look();
+        }
+    }
+}
+
+}  // namespace
+
+#endif
+
+int main(int argc, char** argv) {
+    Program program(argc, argv, "persistent");
+    [[maybe_unused]] const std::int64_t rounds = program.options().number("--rounds", 30);
+    [[maybe_unused]] const bool outlives = program.options().flag("--outlive");
+    program.options().reject_rest();
+#if defined(HCOLL_TEST_PERSISTENT)
+    {
+        const CommunicatorSet set;
+        for (const NamedCommunicator& each : set.list())
+            for (int i = 0; i < 2; ++i) check(MPI_Barrier(each.comm));
+        restarts(set, program.seed(), program.rank(), rounds);
+        if (outlives) outlive(set.list()[0], program.seed());
+    }
+    return program.finish(std::to_string(rounds) + " rounds");
+#else
+    skip("the MPI library has no persistent collectives");
+    return skip_exit_code;
+#endif
+}
