@@ -6,9 +6,9 @@
 extern "C" {
 #endif
 
-/* Raised whenever anything in this file or in functions.def changes: a stub and a backend of different builds must not
- * meet. */
-#define HCOLL_BACKEND_VERSION 2
+/* Raised whenever anything in this file changes, or functions change places in functions.def: a stub and a backend of different
+ * builds must not meet. */
+#define HCOLL_BACKEND_LAYOUT 2
 
 enum hcoll_function {
 #define HCOLL_FUNCTION(name) HCOLL_FUNCTION_##name,
@@ -20,6 +20,7 @@ enum hcoll_function {
 #undef HCOLL_LEVEL_FUNCTION
     HCOLL_FUNCTION_COUNT
 };
+#define HCOLL_BACKEND_VERSION (1000 * HCOLL_BACKEND_LAYOUT + (int)HCOLL_FUNCTION_COUNT)
 
 /* The MPI library of this process. */
 struct hcoll_vendor {

@@ -84,10 +84,15 @@ void Background::agree(ProgressMode of_world) {
     takes_collectives_apart_ = of_world == ProgressMode::calls && !is_called_by_vendor();
 }
 
-bool Background::is_ready() {
+bool Background::is_possible_on(bool within_world) const {
+    if (mode_ == ProgressMode::calls && !is_called_by_vendor()) return takes_collectives_apart_ && within_world;
+    return is_possible();
+}
+
+bool Background::is_ready(bool speaks) {
     if (mode_ == ProgressMode::off) return false;
     if (is_started_) return true;
-    if (mode_ == ProgressMode::thread && !start_thread()) return false;
+    if (mode_ == ProgressMode::thread && !start_thread(speaks)) return false;
     if (mode_ == ProgressMode::calls) {
         takes_calls_apart_ = true;
 #if defined(HCOLL_FLAVOUR_OPENMPI)
@@ -99,7 +104,7 @@ bool Background::is_ready() {
     return true;
 }
 
-bool Background::start_thread() {
+bool Background::start_thread(bool speaks) {
     // Where every rank of the node has a core for itself and another one, nobody waits for the thread's.
     const int ranks = std::max(Process::get().placements().ranks_here(), 1);
     const bool has_spare_cores = local_place().cores_of_host >= 2 * ranks;
@@ -111,7 +116,7 @@ bool Background::start_thread() {
         log_line(LogLevel::warn, fmt::format("there can be no progress thread ({})", error.code().message()));
         return false;
     }
-    if (!thread_->is_bound() && !cores_.empty())
+    if (!thread_->is_bound() && !cores_.empty() && speaks)
         log_line(LogLevel::warn,
                  "LIBHCOLL_PROGRESS_CORES names no core that this process may use; the progress thread runs "
                  "where the process does");

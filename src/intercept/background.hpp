@@ -48,19 +48,22 @@ public:
 
     // Can this process move what it begins, as far as is known without trying?
     bool is_possible() const { return mode_ != ProgressMode::off; }
-    // Can it? Starts what does it, when it is asked first.
-    bool is_ready();
+    // The same on a communicator whose processes have, or have not, all agreed in MPI_Init: where calls have to be taken apart,
+    // all of them have to do it with collectives.
+    bool is_possible_on(bool within_world) const;
+    // Can it? Starts what does it, when it is asked first. `speaks`: about settings, as one rank of all does.
+    bool is_ready(bool speaks);
     // Moves what can be moved, or lets others run where nothing can.
     void help();
 
-    // In MPI_Finalize: completes what is in flight, and ends the thread.
+    // Before MPI_Finalize: completes what is in flight, and ends the thread. Nothing is begun here any more.
     void finish();
     // At the end of a process that did not finalize.
     void finish_at_exit();
 
 private:
     explicit Background(const Settings& local);
-    bool start_thread();
+    bool start_thread(bool speaks);
 
     static Background* instance_;
     ProgressMode asked_mode_;

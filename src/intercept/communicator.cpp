@@ -266,7 +266,7 @@ void Communicator::set_up() {
                                               is_watched_ ? 0U : 1U,
                                               is_within_world_ ? 0U : 1U,
                                               has_gpu_runtime() ? 1U : 0U,
-                                              Background::get().is_possible() ? 0U : 1U};
+                                              Background::get().is_possible_on(is_within_world_) ? 0U : 1U};
     std::array<std::uint64_t, fields> all{};
     if (mpi.Allreduce(mine.data(), all.data(), fields, MPI_UINT64_T, MPI_MAX, handle_) != MPI_SUCCESS)
         return give_to_vendor(reason::no_context);
@@ -313,7 +313,7 @@ NonblockingTables Communicator::make_nonblocking_decisions(const Settings& setti
     for (std::size_t i = 0; i < nonblocking_count; ++i)
         tables[i] = make_nonblocking_table(settings, static_cast<Collective>(i), placement);
     if (std::all_of(tables.begin(), tables.end(), leaves_all_to_vendor)) return tables;
-    if (is_true_anywhere(!Background::get().is_ready(), handle_)) leave_to_vendor();
+    if (is_true_anywhere(!Background::get().is_ready(rank_ == 0), handle_)) leave_to_vendor();
     return tables;
 }
 

@@ -30,6 +30,13 @@ int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) noexc
     return status;
 }
 
+// What is in flight ends here, and the thread with it: inside of the vendor's MPI_Finalize, where the hook on MPI_COMM_SELF
+// runs, MPICH 4.0 locks no more, and a thread that is in a call of MPI then never gives its lock back.
+int wrap_Finalize() noexcept {
+    Background::get().finish();
+    return mpi.Finalize();
+}
+
 int wrap_Query_thread(int* provided) noexcept {
     const int status = mpi.Query_thread(provided);
     const int told = Background::get().told_level();

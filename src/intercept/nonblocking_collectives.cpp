@@ -2,6 +2,7 @@
 //
 // A communicator is never set up in a non-blocking call (rule 3): until blocking ones have done that, all are the vendor's.
 #include "intercept/arguments.hpp"
+#include "intercept/background.hpp"
 #include "intercept/dispatch.hpp"
 #include "intercept/nonblocking.hpp"
 #include "intercept/wrappers.hpp"
@@ -21,6 +22,7 @@ int nonblocking(std::string_view name, MPI_Comm comm, Count count, MPI_Datatype 
                           ? reason::first_calls
                           : communicator->why_vendor_nonblocking(collective);
     const Decision* decision = nullptr;
+    if (why == nullptr && !Background::get().is_possible()) why = reason::no_progress;  // all are in MPI_Finalize
     if (why == nullptr && (count < 0 || type == MPI_DATATYPE_NULL || request == nullptr)) why = reason::arguments;
     if (why == nullptr) why = why_not(*communicator);
     if (why == nullptr) {

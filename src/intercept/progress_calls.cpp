@@ -7,6 +7,7 @@
 #include <new>
 #include <vector>
 
+#include "intercept/process.hpp"
 #include "intercept/taken_apart.hpp"
 #include "intercept/wrappers.hpp"
 
@@ -18,6 +19,29 @@ namespace {
 inline void help_once() {
     if (Background::is_any_in_flight()) [[unlikely]]
         Background::get().in_flight().drive();
+}
+
+// The status of a receive from nobody (MPI 4.0, section 3.11), which MPICH's non-blocking one does not give.
+void note_nobody(MPI_Status* status) {
+    if (status == MPI_STATUS_IGNORE) return;
+    mpi.Status_set_elements(status, MPI_BYTE, 0);
+    mpi.Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = MPI_PROC_NULL;
+    status->MPI_TAG = MPI_ANY_TAG;
+}
+
+// Both ends of an exchange, the receive being posted; `result` says whether the send was begun. What cannot be sent must leave no
+// receive behind.
+int finish_both(int result, MPI_Request& sending, MPI_Request& receiving, int source, MPI_Status* status) {
+    if (result != MPI_SUCCESS) {
+        mpi.Cancel(&receiving);
+        mpi.Wait(&receiving, MPI_STATUS_IGNORE);
+        return result;
+    }
+    const int sent = finish_one(sending, MPI_STATUS_IGNORE);
+    const int received = finish_one(receiving, status);
+    if (received == MPI_SUCCESS && source == MPI_PROC_NULL) note_nobody(status);
+    return sent != MPI_SUCCESS ? sent : received;
 }
 
 // A message is received before the one that is sent has left, where they are the same memory: so that is a copy.
@@ -37,12 +61,9 @@ int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination
     MPI_Request receiving = MPI_REQUEST_NULL;
     MPI_Request sending = MPI_REQUEST_NULL;
     result = mpi.Irecv(buffer, count, type, source, receive_tag, comm, &receiving);
-    if (result == MPI_SUCCESS)
-        result = mpi.Isend(copy.data(), packed, MPI_PACKED, destination, send_tag, comm, &sending);
     if (result != MPI_SUCCESS) return result;
-    const int sent = finish_one(sending, MPI_STATUS_IGNORE);
-    const int received = finish_one(receiving, status);
-    return sent != MPI_SUCCESS ? sent : received;
+    result = mpi.Isend(copy.data(), packed, MPI_PACKED, destination, send_tag, comm, &sending);
+    return finish_both(result, sending, receiving, source, status);
 }
 
 }  // namespace
@@ -55,6 +76,16 @@ int wrap_Wait(MPI_Request* request, MPI_Status* status) noexcept {
 }
 
 int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
+    const bool is_openmpi = Process::vendor_kind() == VendorKind::openmpi;
+    // With MPI_THREAD_MULTIPLE, Open MPI's waits for ever where one of them has failed, and the level is this library's doing.
+    if (is_openmpi && (Background::is_any_in_flight() || Background::get().told_level() >= 0)) {
+        int status = MPI_SUCCESS;
+        for (int done = 0; status == MPI_SUCCESS && done == 0;) {
+            help_once();
+            status = mpi.Testall(count, requests, &done, statuses);
+        }
+        return status;
+    }
     if (!Background::is_any_in_flight() || count <= 0 || requests == nullptr) [[likely]]
         return mpi.Waitall(count, requests, statuses);
     // One by one, and what has failed is complete, too: the vendor's own call says what became of all of them.
@@ -142,6 +173,7 @@ int wrap_Rsend(const void* buffer, int count, MPI_Datatype type, int destination
 
 int wrap_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
               MPI_Status* status) noexcept {
+    if (source == MPI_PROC_NULL) return mpi.Recv(buffer, count, type, source, tag, comm, status);
     return apart(
         status, [&](MPI_Request& request) { return mpi.Irecv(buffer, count, type, source, tag, comm, &request); },
         [&] { return mpi.Recv(buffer, count, type, source, tag, comm, status); });
@@ -156,11 +188,9 @@ int wrap_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int 
     MPI_Request receiving = MPI_REQUEST_NULL;
     MPI_Request sending = MPI_REQUEST_NULL;
     int result = mpi.Irecv(receive, receive_count, receive_type, source, receive_tag, comm, &receiving);
-    if (result == MPI_SUCCESS) result = mpi.Isend(send, send_count, send_type, destination, send_tag, comm, &sending);
     if (result != MPI_SUCCESS) return result;
-    const int sent = finish_one(sending, MPI_STATUS_IGNORE);
-    const int received = finish_one(receiving, status);
-    return sent != MPI_SUCCESS ? sent : received;
+    result = mpi.Isend(send, send_count, send_type, destination, send_tag, comm, &sending);
+    return finish_both(result, sending, receiving, source, status);
 }
 
 int wrap_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination, int send_tag, int source,

@@ -311,12 +311,15 @@ std::string parameter_text(const Parameter& parameter, const AlgorithmParameters
     return parameter.kind == ParameterKind::size ? size_text(value) : std::to_string(value);
 }
 
-std::optional<std::string> parse_choice(Collective collective, std::string_view text, AlgorithmChoice& choice) {
+namespace {
+
+// `may_be_shared`: over shared memory; `name_of_call` is for messages.
+Problem parse_choice_of(Collective collective, std::string_view name_of_call, bool may_be_shared, std::string_view text,
+                        AlgorithmChoice& choice) {
     const std::size_t colon = text.find(':');
     const std::string name = to_lower(text.substr(0, colon));
-    // Nothing over shared memory knows of blocks.
     const auto is_possible = [&](AlgorithmChoice::Kind kind) {
-        return kind != AlgorithmChoice::Kind::shared || !has_blocks(collective);
+        return kind != AlgorithmChoice::Kind::shared || may_be_shared;
     };
     for (const auto& [word, kind] : choice_words) {
         if (name != word || !is_possible(kind)) continue;
@@ -335,7 +338,7 @@ std::optional<std::string> parse_choice(Collective collective, std::string_view 
             if (is_possible(kind)) names.push_back(word);
         for (const Algorithm& candidate : algorithms())
             if (candidate.collective == collective) names.push_back(candidate.name);
-        return fmt::format("'{}' is no algorithm for {}; valid are {}{}", text.substr(0, colon), name_of(collective),
+        return fmt::format("'{}' is no algorithm for {}; valid are {}{}", text.substr(0, colon), name_of_call,
                            alternatives(names), meant(name, names));
     }
     AlgorithmParameters parameters = algorithm->defaults;
@@ -345,12 +348,18 @@ std::optional<std::string> parse_choice(Collective collective, std::string_view 
     return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<std::string> parse_choice(Collective collective, std::string_view text, AlgorithmChoice& choice) {
+    // Nothing over shared memory knows of blocks.
+    return parse_choice_of(collective, name_of(collective), !has_blocks(collective), text, choice);
+}
+
 std::optional<std::string> parse_nonblocking_choice(Collective collective, std::string_view text,
                                                     AlgorithmChoice& choice) {
     AlgorithmChoice chosen;
-    if (Problem problem = parse_choice(collective, text, chosen)) return problem;
-    if (chosen.kind == AlgorithmChoice::Kind::shared)
-        return "what runs over shared memory cannot run in the background";
+    const std::string_view name = nonblocking_names[static_cast<std::size_t>(collective)];
+    if (Problem problem = parse_choice_of(collective, name, false, text, chosen)) return problem;
     if (chosen.kind == AlgorithmChoice::Kind::own && needs_leaders(*chosen.algorithm, chosen.parameters))
         return "network=vendor cannot run in the background: the MPI library's collectives would meet in any order";
     choice = chosen;

@@ -1,10 +1,12 @@
 // MPI_Ibcast, MPI_Ireduce and MPI_Iallreduce as programs use them: results, any number in flight, any way to complete them,
 // and what may be freed meanwhile.
 //
-//   --case NAME       sweep, promise, several, many, freed, beside, threads (default: all)
+//   --case NAME       sweep, promise, several, many, freed, beside, failing, threads (default: all)
 //   --thread-level L  asked of MPI_Init_thread (default 0)
+//   --progress-of-ranks L  LIBHCOLL_PROGRESS of each rank: thread,calls,...
 //   --free-requests   requests are freed while they are pending: for those of the library only
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -227,8 +229,8 @@ void freed(const NamedCommunicator& world, std::uint64_t seed, bool frees_reques
         check(MPI_Barrier(world.comm));
         call.look();
     }
-    // The communicator.
-    for (int round = 0; round < 10; ++round) {
+    // The communicator, which Open MPI 4.1 does not take where its own collective is pending on it.
+    for (int round = 0; frees_requests && round < 10; ++round) {
         NamedCommunicator inner{"freed", MPI_COMM_NULL, world.rank, world.size};
         check(MPI_Comm_dup(world.comm, &inner.comm));
         for (int i = 0; i < 2; ++i) check(MPI_Barrier(inner.comm));
@@ -255,6 +257,83 @@ void beside(const NamedCommunicator& world, std::uint64_t seed) {
                 "MPI_Bcast beside another collective");
         call.wait();
     }
+}
+
+// Receives from nobody, and calls that fail, while something is in flight: as without.
+void failing(const NamedCommunicator& world, std::uint64_t seed) {
+    const int last = world.size - 1;
+    const auto pending = [&] { return std::make_unique<Call>(Kind::allreduce, world, 0, 30'000, seed++); };
+    auto call = pending();
+    int nothing = 5;
+    int count = -1;
+    MPI_Status status;
+    const auto is_from_nobody = [&] {
+        check(MPI_Get_count(&status, MPI_INT, &count));
+        return status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && count == 0 && nothing == 5;
+    };
+    check(MPI_Recv(&nothing, 1, MPI_INT, MPI_PROC_NULL, 3, world.comm, &status));
+    require(is_from_nobody(), "MPI_Recv from MPI_PROC_NULL");
+    check(MPI_Sendrecv(&count, 1, MPI_INT, MPI_PROC_NULL, 3, &nothing, 1, MPI_INT, MPI_PROC_NULL, 3, world.comm,
+                       &status));
+    require(is_from_nobody(), "MPI_Sendrecv from MPI_PROC_NULL");
+    check(MPI_Sendrecv_replace(&nothing, 1, MPI_INT, MPI_PROC_NULL, 3, MPI_PROC_NULL, 3, world.comm, &status));
+    require(is_from_nobody(), "MPI_Sendrecv_replace from MPI_PROC_NULL");
+    call->wait();
+    if (last == 0) return;
+
+    check(MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN));
+    // What cannot be sent leaves no receive behind that takes the next message.
+    call = pending();
+    const int before = (world.rank + last) % world.size;
+    const int behind = (world.rank + 1) % world.size;
+    int received = -1;
+    int sent = 42;
+    const int refused = MPI_Sendrecv(&sent, 1, MPI_INT, world.size + 7, 9, &received, 1, MPI_INT, before, 9, world.comm,
+                                     MPI_STATUS_IGNORE);
+    require(refused != MPI_SUCCESS, "MPI_Sendrecv to a rank that does not exist");
+    call->wait();
+    int next = -1;
+    check(
+        MPI_Sendrecv(&world.rank, 1, MPI_INT, behind, 9, &next, 1, MPI_INT, before, 9, world.comm, MPI_STATUS_IGNORE));
+    require(next == before && received == -1, "a message after an MPI_Sendrecv that was refused");
+
+    // A message that is too long, among others that are well.
+    std::vector<std::unique_ptr<Call>> calls;
+    calls.push_back(pending());
+    int long_message[4] = {1, 2, 3, 4};
+    int short_place = 0;
+    MPI_Request requests[4] = {calls[0]->request, MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    check(MPI_Irecv(&short_place, 1, MPI_INT, before, 11, world.comm, &requests[1]));
+    check(MPI_Isend(long_message, 4, MPI_INT, behind, 11, world.comm, &requests[2]));
+    calls.push_back(pending());
+    requests[3] = calls[1]->request;
+    MPI_Status statuses[4];
+    const int failed = MPI_Waitall(4, requests, statuses);
+    int error_class = MPI_SUCCESS;
+    check(MPI_Error_class(failed, &error_class));
+    require(error_class == MPI_ERR_IN_STATUS, "MPI_Waitall with a message that was too long");
+    check(MPI_Error_class(statuses[1].MPI_ERROR, &error_class));
+    require(error_class == MPI_ERR_TRUNCATE, "the status of a message that was too long");
+    for (std::size_t i = 0; i < 2; ++i) {
+        // It may be pending where another one has failed.
+        MPI_Request& request = requests[i == 0 ? 0 : 3];
+        check(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        calls[i]->request = MPI_REQUEST_NULL;
+        calls[i]->look();
+    }
+    for (MPI_Request& each : requests)
+        if (each != MPI_REQUEST_NULL) check(MPI_Wait(&each, MPI_STATUS_IGNORE));
+    check(MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_ARE_FATAL));
+}
+
+// What ranks set by themselves must not make them wait for one another for ever.
+void set_progress_of_rank(const std::string& list) {
+    const char* number = std::getenv("PMI_RANK");
+    if (number == nullptr) number = std::getenv("OMPI_COMM_WORLD_RANK");
+    if (list.empty() || number == nullptr) return;
+    std::string_view rest = list;
+    for (int before = std::stoi(number); before > 0; --before) rest.remove_prefix(rest.find(',') + 1);
+    setenv("LIBHCOLL_PROGRESS", std::string(rest.substr(0, rest.find(','))).c_str(), 1);
 }
 
 // Threads on communicators of their own, and one that waits for a request of another one.
@@ -286,10 +365,15 @@ void threads(const NamedCommunicator& world, int thread_level, std::uint64_t see
 
 int main(int argc, char** argv) {
     int level = MPI_THREAD_SINGLE;
-    for (int i = 1; i + 1 < argc; ++i)
+    std::string progress_of_ranks;
+    for (int i = 1; i + 1 < argc; ++i) {
         if (std::string_view(argv[i]) == "--thread-level") level = std::stoi(argv[i + 1]);
+        if (std::string_view(argv[i]) == "--progress-of-ranks") progress_of_ranks = argv[i + 1];
+    }
+    set_progress_of_rank(progress_of_ranks);
     Program program(argc, argv, "nonblocking", level);
     (void)program.options().number("--thread-level", 0);
+    (void)program.options().text("--progress-of-ranks", "");
     const std::string only = program.options().text("--case", "all");
     const bool frees_requests = program.options().flag("--free-requests");
     program.options().reject_rest();
@@ -308,7 +392,21 @@ int main(int argc, char** argv) {
         if (wanted("many")) many(world, program.seed());
         if (wanted("freed")) freed(world, program.seed(), frees_requests);
         if (wanted("beside")) beside(world, program.seed());
+#if defined(OPEN_MPI)
+        // Where an application asks for it, Open MPI's own MPI_Waitall waits for ever.
+        const bool may_fail = program.thread_level() != MPI_THREAD_MULTIPLE;
+#else
+        const bool may_fail = true;
+#endif
+        if (wanted("failing") && may_fail) failing(world, program.seed());
         if (wanted("threads")) threads(world, program.thread_level(), program.seed());
     }
+    // In flight when MPI_Finalize is called: its memory must live until then.
+    const NamedCommunicator world{"world", MPI_COMM_WORLD, program.rank(), program.size()};
+    Call last(Kind::allreduce, world, 0, 30'000, program.seed());
+    if (frees_requests)
+        check(MPI_Request_free(&last.request));
+    else
+        last.wait();
     return program.finish(only);
 }
