@@ -51,21 +51,21 @@ enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
 inline constexpr std::string_view log_level_names[] = {"off", "error", "warn", "info", "debug"};
 
 struct Settings {
-    bool enable = true;
-    LogLevel log = LogLevel::warn;
-    std::string report = "0";
     std::array<AlgorithmChoice, collective_count> choices;
     std::array<AlgorithmChoice, nonblocking_count> nonblocking_choices;  // of the collectives that begin the list
-    bool reproducible = false;
+    VirtualLayout topology;
+    std::string report = "0";
+    std::vector<int> progress_cores;  // empty: auto
     std::uint64_t setup_calls = 5;
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;
-    bool shared_memory = true;
     std::uint64_t shared_buffer = 0;  // bytes; 0 is auto
+    bool enable = true;
+    bool reproducible = false;
+    bool shared_memory = true;
     SingleCopyWay single_copy = SingleCopyWay::automatic;
-    VirtualLayout topology;
     ProgressMode progress = ProgressMode::automatic;
-    std::vector<int> progress_cores;  // empty: auto
+    LogLevel log = LogLevel::warn;
 
     bool leave_all_to_vendor() const {
         const auto is_vendor = [](const AlgorithmChoice& each) { return each.kind == AlgorithmChoice::Kind::vendor; };

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
+#include <csignal>
 
 #include <cstring>
 #include <deque>
