@@ -5,6 +5,7 @@
 #include "intercept/background.hpp"
 #include "intercept/dispatch.hpp"
 #include "intercept/nonblocking.hpp"
+#include "intercept/persistent.hpp"
 #include "intercept/wrappers.hpp"
 
 namespace hcoll {

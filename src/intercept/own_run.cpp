@@ -8,6 +8,7 @@
 #include "intercept/background.hpp"
 #include "intercept/datatype.hpp"
 #include "intercept/element_operations.hpp"
+#include "intercept/guarded.hpp"
 #include "intercept/reduction_kernel.hpp"
 
 namespace hcoll {
@@ -47,21 +48,6 @@ int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MP
         own.engine.abandon();
         own.scratch.abandon();
     }
-    return status;
-}
-
-// Errors reach the application's handler on the application's communicator.
-template <typename Run>
-int guarded(const Communicator& communicator, Run&& run) {
-    int status = MPI_ERR_INTERN;
-    try {
-        status = run();
-    } catch (const std::bad_alloc&) {
-        status = MPI_ERR_NO_MEM;
-    } catch (...) {
-        status = MPI_ERR_INTERN;
-    }
-    if (status != MPI_SUCCESS) mpi.Comm_call_errhandler(communicator.handle(), status);
     return status;
 }
 
@@ -158,7 +144,7 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
 
 int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
                      MPI_Datatype type, int root) {
-    return guarded(communicator, [&]() -> int {
+    return guarded(communicator.handle(), [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         const std::uint64_t bytes = count * type_size(type);
         const std::size_t single_copy_from = single_copy_of(decision);
@@ -185,7 +171,7 @@ int run_shared_bcast(Communicator& communicator, const Decision& decision, void*
 
 int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                          const Reduction& reduction, const OwnAlgorithms::KnownReduction& known) {
-    return guarded(communicator, [&]() -> int {
+    return guarded(communicator.handle(), [&]() -> int {
         NodeCollectives& node = *communicator.own().node;
         auto* output = static_cast<std::byte*>(reduction.receive_buffer);
         const auto* input =
@@ -207,7 +193,7 @@ int run_shared_reduction(Communicator& communicator, const Decision& decision, C
 }
 
 int run_shared_barrier(Communicator& communicator) {
-    return guarded(communicator, [&]() -> int {
+    return guarded(communicator.handle(), [&]() -> int {
         communicator.own().node->barrier();
         return MPI_SUCCESS;
     });
@@ -215,7 +201,7 @@ int run_shared_barrier(Communicator& communicator) {
 
 int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
               MPI_Datatype type, int root) {
-    return guarded(communicator, [&]() -> int {
+    return guarded(communicator.handle(), [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         const std::uint64_t bytes = count * type_size(type);
         const PlanKey key{.collective = Collective::bcast, .root = root, .units = bytes};
@@ -242,7 +228,7 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
 
 int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                   const Reduction& reduction) {
-    return guarded(communicator, [&]() -> int {
+    return guarded(communicator.handle(), [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         const std::uint64_t size = type_size(reduction.type);
         int commutes = 0;
@@ -281,7 +267,7 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
 
 int run_blocks(Communicator& communicator, const Decision& decision, Collective collective,
                const BlockArguments& blocks) {
-    return guarded(communicator, [&]() -> int {
+    return guarded(communicator.handle(), [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         const int rank = communicator.rank();
         const auto ranks = static_cast<std::uint64_t>(communicator.size());
@@ -344,7 +330,7 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
 }
 
 int run_barrier(Communicator& communicator, const Decision& decision) {
-    return guarded(communicator, [&]() -> int {
+    return guarded(communicator.handle(), [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         const auto plan = own.plans.get({.collective = Collective::barrier, .units = 1}, [&] {
             return decision.algorithm->build({.ranks = communicator.size(),

@@ -88,14 +88,35 @@ TEST(SettingsText, EveryMistakeGivesOneWarningThatSaysWhatIsValid) {
           Mistake{"LIBHCOLL_BCAST", "shared:single_copy", "write shared:single_copy=64k"},
           Mistake{"LIBHCOLL_BCAST", "shared:single_copy=2G", "a size from 0 to 1G"},
           Mistake{"LIBHCOLL_SINGLE_COPY", "cms", "did you mean cma?"},
-          Mistake{"LIBHCOLL_ENABLE", "maybe", "neither 0 nor 1"}, Mistake{"LIBHCOLL_LOG", "wran", "did you mean warn?"},
-          Mistake{"LIBHCOLL_REPORT", "2", "ends in .json"}, Mistake{"LIBHCOLL_SETUP_CALLS", "0", "from 1 to 1G"}}) {
+          Mistake{"LIBHCOLL_SHARED_BUFFER", "1k", "from 64k to 64M, nor auto"},
+          Mistake{"LIBHCOLL_IBCAST", "shared", "no algorithm for ibcast; valid are auto, vendor, flat,"},
+          Mistake{"LIBHCOLL_IREDUCE", "han:network=vendor", "cannot run in the background"},
+          Mistake{"LIBHCOLL_IALLREDUCE", "rnig", "did you mean ring?"},
+          Mistake{"LIBHCOLL_PROGRESS", "thred", "did you mean thread?"},
+          Mistake{"LIBHCOLL_PROGRESS_CORES", "3-1", "a list of cores like 2,4-6"},
+          Mistake{"LIBHCOLL_PROGRESS_CORES", "two", "a list of cores like 2,4-6"},
+          Mistake{"LIBHCOLL_ENABLE", "maybe", "neither 0 nor 1"},
+          Mistake{"LIBHCOLL_LOG", "wran", "did you mean warn?"},
+          Mistake{"LIBHCOLL_REPORT", "2", "ends in .json"},
+          Mistake{"LIBHCOLL_SETUP_CALLS", "0", "from 1 to 1G"}}) {
         std::vector<std::string> warnings;
         const Settings settings = parse({{mistake.name, mistake.value}}, warnings);
         ASSERT_EQ(warnings.size(), 1U) << mistake.name << "=" << mistake.value;
         EXPECT_NE(warnings[0].find(mistake.expected), std::string::npos) << warnings[0];
         EXPECT_EQ(agreed_text(settings), agreed_text(Settings{})) << "the default must stay in force";
     }
+}
+
+TEST(SettingsText, CoresAreReadAndWritten) {
+    std::vector<std::string> warnings;
+    const Settings settings = parse({{"LIBHCOLL_PROGRESS_CORES", "2,4-6,9"}}, warnings);
+    EXPECT_TRUE(warnings.empty());
+    EXPECT_EQ(settings.progress_cores, (std::vector<int>{2, 4, 5, 6, 9}));
+    const auto registry = settings_registry();
+    const auto setting = std::find_if(registry.begin(), registry.end(),
+                                      [](const Setting& each) { return each.name == "LIBHCOLL_PROGRESS_CORES"; });
+    ASSERT_NE(setting, registry.end());
+    EXPECT_EQ(setting->text(settings), "2,4-6,9");
 }
 
 TEST(SettingsText, WhatIsAgreedReachesOtherRanksWhole) {
@@ -134,6 +155,28 @@ TEST(Selection, ASettingHoldsForAllSizesAndWhatNoRuleCoversIsTheVendors) {
             EXPECT_EQ(rules.back().largest_bytes, ~0ULL);
             EXPECT_NE(decide(rules, 1ULL << 50).why, "");
         }
+}
+
+TEST(Selection, InTheBackgroundRunsWhatASettingSaysOrWhatIsLongAndCrossesNodes) {
+    std::vector<std::string> warnings;
+    const Settings settings = parse({{"LIBHCOLL_IBCAST", "chain"}, {"LIBHCOLL_BCAST", "vendor"}}, warnings);
+    EXPECT_FALSE(settings.leave_all_to_vendor());
+    const std::vector<Seat> seats = {{0, 0}, {0, 0}, {1, 0}, {1, 0}};
+    const Placement two_nodes(seats);
+    for (const Placement& placement : {Placement::one_node(4), two_nodes}) {
+        const DecisionTable chain = make_nonblocking_table(settings, Collective::bcast, placement);
+        EXPECT_EQ(decide(chain, 1).algorithm->name, "chain");
+        EXPECT_EQ(decide(chain, 1).why, "setting LIBHCOLL_IBCAST");
+    }
+    const DecisionTable inside = make_nonblocking_table(settings, Collective::allreduce, Placement::one_node(4));
+    const DecisionTable across = make_nonblocking_table(settings, Collective::allreduce, two_nodes);
+    for (const std::uint64_t bytes : {8ULL, 1ULL << 20, 1ULL << 40}) EXPECT_FALSE(decide(inside, bytes).is_own());
+    EXPECT_FALSE(decide(across, 8).is_own());
+    EXPECT_TRUE(decide(across, 1 << 20).is_own());
+    for (const SizeRange& range : across) {
+        EXPECT_FALSE(range.decision.shared);
+        EXPECT_FALSE(range.decision.wants_leaders());
+    }
 }
 
 TEST(Selection, SharedMemoryRunsOnlyWhereRanksHaveIt) {
