@@ -90,12 +90,16 @@ bool is_true_anywhere(bool here, MPI_Comm communicator) {
     return mpi.Allreduce(&mine, &anywhere, 1, MPI_INT, MPI_MAX, communicator) != MPI_SUCCESS || anywhere != 0;
 }
 
+// Open MPI says it of MPI_COMM_WORLD and its duplicates only, and means all.
 int tag_upper_bound(MPI_Comm communicator) {
     constexpr int guaranteed = 32767;
     int* bound = nullptr;
     int found = 0;
-    if (mpi.Comm_get_attr(communicator, MPI_TAG_UB, &bound, &found) != MPI_SUCCESS || found == 0) return guaranteed;
-    return *bound;
+    if (mpi.Comm_get_attr(communicator, MPI_TAG_UB, &bound, &found) != MPI_SUCCESS) return guaranteed;
+    if (found == 0 && Process::get().has_world() &&
+        mpi.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found) != MPI_SUCCESS)
+        return guaranteed;
+    return found == 0 ? guaranteed : *bound;
 }
 
 bool leaves_all_to_vendor(const DecisionTable& table) {
@@ -259,14 +263,15 @@ void Communicator::set_up() {
         const std::lock_guard lock(registry().mutex);
         has_room = registry().duplicates < agreed->settings.communicators;
     }
-    enum { hash, inverse_hash, no_room, not_watched, beyond_world, device, no_progress, fields };
+    enum { hash, inverse_hash, no_room, not_watched, beyond_world, device, no_progress, fewest_tags, fields };
     std::array<std::uint64_t, fields> mine = {agreed->hash,
                                               ~agreed->hash,
                                               has_room ? 0U : 1U,
                                               is_watched_ ? 0U : 1U,
                                               is_within_world_ ? 0U : 1U,
                                               has_gpu_runtime() ? 1U : 0U,
-                                              Background::get().is_possible_on(is_within_world_) ? 0U : 1U};
+                                              Background::get().is_possible_on(is_within_world_) ? 0U : 1U,
+                                              ~static_cast<std::uint64_t>(tag_upper_bound(handle_))};
     std::array<std::uint64_t, fields> all{};
     if (mpi.Allreduce(mine.data(), all.data(), fields, MPI_UINT64_T, MPI_MAX, handle_) != MPI_SUCCESS)
         return give_to_vendor(reason::no_context);
@@ -296,7 +301,8 @@ void Communicator::set_up() {
                                  size_, why));
         return give_to_vendor(why);
     }
-    make_duplicate(*agreed, std::move(decisions), std::move(nonblocking), std::move(placement));
+    make_duplicate(*agreed, std::move(decisions), std::move(nonblocking), std::move(placement),
+                   static_cast<int>(~all[fewest_tags]));
 }
 
 // `has_progress`: every rank can move what it begins.
@@ -372,7 +378,7 @@ struct Communicator::SegmentUse {
 
 // Not MPI_Comm_dup: that would call the application's attribute copy functions.
 void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables decisions, NonblockingTables nonblocking,
-                                  std::shared_ptr<const Placement> placement) {
+                                  std::shared_ptr<const Placement> placement, int tag_upper_bound) {
     MPI_Comm duplicate = make_own_communicator(handle_);
     if (is_true_anywhere(duplicate == MPI_COMM_NULL, handle_)) {
         if (rank_ == 0)
@@ -393,8 +399,8 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
     if (wants_leaders && !make_leaders(duplicate, *placement, leaders))
         for (DecisionTable& table : decisions)
             for (SizeRange& range : table) range.decision.do_without_leaders();
-    own_ = std::make_unique<OwnAlgorithms>(duplicate, rank_, tag_upper_bound(duplicate), agreed.settings,
-                                           std::move(placement), leaders);
+    own_ = std::make_unique<OwnAlgorithms>(duplicate, rank_, tag_upper_bound, agreed.settings, std::move(placement),
+                                           leaders);
     const SegmentUse use{.collectives = is_wanted([](const Decision& decision) { return decision.shared; }),
                          .messages = agreed.settings.shared_memory && own_->placement->most_ranks_of_a_node() > 1 &&
                                      is_wanted([](const Decision& decision) { return decision.algorithm != nullptr; })};

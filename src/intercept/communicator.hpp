@@ -269,7 +269,7 @@ private:
     void set_up();
     void give_to_vendor(const char* why);
     void make_duplicate(const AgreedSettings& agreed, DecisionTables decisions, NonblockingTables nonblocking,
-                        std::shared_ptr<const Placement> placement);
+                        std::shared_ptr<const Placement> placement, int tag_upper_bound);
     NonblockingTables make_nonblocking_decisions(const Settings& settings, const Placement& placement,
                                                  bool has_progress) const;
     DecisionTables make_decisions(const Settings& settings, const Placement& placement, bool has_shared_memory) const;
