@@ -90,6 +90,7 @@ bool Background::is_possible_on(bool within_world) const {
 }
 
 bool Background::is_ready(bool speaks) {
+    const std::lock_guard lock(starting_);
     if (mode_ == ProgressMode::off) return false;
     if (is_started_) return true;
     if (mode_ == ProgressMode::thread && !start_thread(speaks)) return false;

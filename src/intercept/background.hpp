@@ -13,6 +13,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "progress/in_flight.hpp"
@@ -69,6 +70,7 @@ private:
     ProgressMode asked_mode_;
     std::vector<int> cores_;
     ProgressMode mode_ = ProgressMode::off;  // automatic no more
+    std::mutex starting_;                    // threads set communicators up at the same time
     bool is_started_ = false;
     bool takes_calls_apart_ = false;
     bool takes_collectives_apart_ = false;

@@ -144,6 +144,19 @@ inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Ca
         });
 }
 
+template <typename Count>
+inline int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+                  int (*next)(const void*, void*, Count, MPI_Datatype, MPI_Op, int, MPI_Comm),
+                  int (*begin)(const void*, void*, Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*)) {
+    return reduce_any<Collective::reduce>(
+        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, [&](Count elements) {
+            return collective_apart(
+                comm,
+                [&](MPI_Request* request) { return begin(send, receive, elements, type, op, root, comm, request); },
+                [&] { return next(send, receive, elements, type, op, root, comm); });
+        });
+}
+
 // Not a part of its callers, whose first lines are for what repeat_line does.
 template <typename Count>
 __attribute__((noinline)) int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op,
@@ -187,28 +200,12 @@ int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI
 
 int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
                 MPI_Comm comm) noexcept {
-    return reduce_any<Collective::reduce>(
-        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, [&](int elements) {
-            return collective_apart(
-                comm,
-                [&](MPI_Request* request) {
-                    return mpi.Ireduce(send, receive, elements, type, op, root, comm, request);
-                },
-                [&] { return mpi.Reduce(send, receive, elements, type, op, root, comm); });
-        });
+    return reduce(send, receive, count, type, op, root, comm, mpi.Reduce, mpi.Ireduce);
 }
 
 int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
                   MPI_Comm comm) noexcept {
-    return reduce_any<Collective::reduce>(
-        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, [&](MPI_Count elements) {
-            return collective_apart(
-                comm,
-                [&](MPI_Request* request) {
-                    return mpi.Ireduce_c(send, receive, elements, type, op, root, comm, request);
-                },
-                [&] { return mpi.Reduce_c(send, receive, elements, type, op, root, comm); });
-        });
+    return reduce(send, receive, count, type, op, root, comm, mpi.Reduce_c, mpi.Ireduce_c);
 }
 
 int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept {

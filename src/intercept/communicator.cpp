@@ -16,6 +16,7 @@
 #include "intercept/datatype.hpp"
 #include "intercept/errors_return.hpp"
 #include "intercept/log.hpp"
+#include "intercept/segment_use.hpp"
 #include "intercept/taken_apart.hpp"
 #include "intercept/world_ranks.hpp"
 #include "topology/draw_placement.hpp"
@@ -252,9 +253,8 @@ void Communicator::set_up() {
     // What follows blocks, and moves nothing that is in flight, on which another rank may depend before it comes here. When all
     // are here, nobody waits for anything else.
     if (Background::takes_collectives_apart() && is_within_world_) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        if (mpi.Ibarrier(handle_, &request) != MPI_SUCCESS || finish_one(request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            return give_to_vendor(reason::no_context);
+        const auto begin = [&](MPI_Request* request) { return mpi.Ibarrier(handle_, request); };
+        if (begin_and_finish(MPI_STATUS_IGNORE, begin) != MPI_SUCCESS) return give_to_vendor(reason::no_context);
     }
     Process& process = Process::get();
     std::shared_ptr<const AgreedSettings> agreed = process.agreed();
@@ -342,40 +342,6 @@ std::shared_ptr<const Placement> Communicator::find_placement(const AgreedSettin
     return is_true_anywhere(placement == nullptr, handle_) ? nullptr : placement;
 }
 
-// What the ranks of a node share memory for, the same on all ranks.
-struct Communicator::SegmentUse {
-    bool collectives;  // of all ranks, on one node
-    bool messages;     // of plans
-
-    // What a segment of so many ranks holds: the bytes that each of them has for long messages, and where messages begin.
-    struct Shape {
-        std::size_t collectives_buffer;
-        std::size_t messages_buffer;
-        std::size_t messages_offset;
-        std::size_t bytes;
-    };
-    Shape shape(int ranks, bool oversubscribed, std::uint64_t setting) const {
-        // A block stays in the cache that is closest. Where ranks share cores, a turn is to be good for many blocks, and all
-        // that is under way for a cache that cores share.
-        constexpr std::size_t usual = 512 << 10;
-        constexpr std::size_t most = 4 << 20;
-        constexpr std::size_t most_of_all = 16 << 20;
-        constexpr std::size_t page = 4096;
-        const std::size_t shared_cores =
-            std::clamp(most_of_all / static_cast<std::size_t>(ranks) / page * page, usual, most);
-        Shape shape{.collectives_buffer = setting != 0     ? setting
-                                          : oversubscribed ? shared_cores
-                                                           : usual,
-                    .messages_buffer = setting != 0 ? setting : usual,
-                    .messages_offset = page,
-                    .bytes = 0};
-        if (collectives) shape.messages_offset = NodeCollectives::segment_bytes(ranks, shape.collectives_buffer);
-        shape.bytes = shape.messages_offset;
-        if (messages) shape.bytes += NodeMessages::segment_bytes(ranks, shape.messages_buffer);
-        return shape;
-    }
-};
-
 // Not MPI_Comm_dup: that would call the application's attribute copy functions.
 void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables decisions, NonblockingTables nonblocking,
                                   std::shared_ptr<const Placement> placement, int tag_upper_bound) {
@@ -446,141 +412,6 @@ bool Communicator::make_leaders(MPI_Comm duplicate, const Placement& placement, 
     // Freeing one that some leader lacks could wait for ever: it is left alone.
     leaders = MPI_COMM_NULL;
     return false;
-}
-
-// The memory that the ranks of a node share. False, on all ranks alike, where one of them cannot have it.
-bool Communicator::make_segment(const Settings& settings, const SegmentUse& use) {
-    OwnAlgorithms& own = *own_;
-    const auto ranks = own.placement->ranks_of_node(own.placement->node_of(rank_));
-    const bool leads = ranks.front() == rank_;
-    // What processes know of one another may differ (spawned ones); the leader's view holds for all.
-    struct {
-        SegmentAddress segment;
-        std::uint64_t oversubscribed;
-    } told{};
-    int problem = 0;
-    if (leads && ranks.size() > 1) {
-        const int ranks_here = static_cast<int>(ranks.size());
-        const int cores = local_place().cores_of_host;
-        const int here = std::max(ranks_here, Process::get().placements().ranks_here());
-        const bool oversubscribed = cores > 0 && here > cores;
-        problem = own.segment.create(use.shape(ranks_here, oversubscribed, settings.shared_buffer).bytes);
-        told = {own.segment.address(), oversubscribed ? 1U : 0U};
-    }
-    constexpr int numbers = sizeof told / sizeof(std::uint64_t);
-    if (tell_node(&told, numbers) != MPI_SUCCESS) problem = EIO;
-    if (problem == 0 && told.segment.bytes != 0)
-        problem = join_segment(told.segment, told.oversubscribed != 0, settings, use);
-    int worst_problem = EIO;
-    if (mpi.Allreduce(&problem, &worst_problem, 1, MPI_INT, MPI_MAX, own.duplicate) != MPI_SUCCESS) worst_problem = EIO;
-    own.segment.close_descriptor();
-    if (worst_problem == 0) {
-        if (rank_ == 0 && log_enabled(LogLevel::debug))
-            log_line(LogLevel::debug, fmt::format("the ranks of a node share {} KB for {}", told.segment.bytes >> 10U,
-                                                  !use.messages      ? "collectives"
-                                                  : !use.collectives ? "messages"
-                                                                     : "collectives and messages"));
-        return true;
-    }
-    static std::atomic<bool> has_warned{false};
-    if (rank_ == 0 && !has_warned.exchange(true))
-        log_line(LogLevel::warn,
-                 fmt::format("{} ranks of one node cannot share memory ({}); they send messages instead",
-                             own.placement->most_ranks_of_a_node(), std::strerror(worst_problem)));
-    own.node.reset();
-    own.transport.leave_node();
-    own.segment = SharedSegment();
-    return false;
-}
-
-// The leader's numbers to all ranks of its node, over the duplicate. Returns an MPI error code.
-int Communicator::tell_node(void* told, int numbers) const {
-    const auto ranks = own_->placement->ranks_of_node(own_->placement->node_of(rank_));
-    if (ranks.front() != rank_)
-        return mpi.Recv(told, numbers, MPI_UINT64_T, ranks.front(), 0, own_->duplicate, MPI_STATUS_IGNORE);
-    int status = MPI_SUCCESS;
-    for (const int each : ranks.subspan(1))
-        if (const int sent = mpi.Send(told, numbers, MPI_UINT64_T, each, 0, own_->duplicate); sent != MPI_SUCCESS)
-            status = sent;
-    return status;
-}
-
-// How the ranks, which share a segment, may copy from one another's memory: the same on all of them. What the system refuses
-// costs speed only, so it is worth no warning. False where they may not.
-bool Communicator::find_single_copy(SingleCopyWay way) {
-    struct Candidate {
-        SingleCopyWay way;
-        std::unique_ptr<PeerMemory> (*make)(int);
-    };
-    for (const auto& [candidate, make] :
-         {Candidate{SingleCopyWay::xpmem, make_xpmem_memory}, Candidate{SingleCopyWay::cma, make_cma_memory}}) {
-        if (way != candidate && way != SingleCopyWay::automatic) continue;
-        std::unique_ptr<PeerMemory> memory;
-        try {
-            memory = make(size_);
-        } catch (const std::bad_alloc&) {
-            memory = nullptr;
-        }
-        const bool is_proven = own_->node->use_single_copy(std::move(memory));
-        const bool is_last = candidate == SingleCopyWay::cma || way == candidate;
-        static std::array<std::atomic<bool>, 2> has_said{};  // by outcome
-        if (rank_ == 0 && (is_proven || is_last) && !has_said[is_proven ? 1 : 0].exchange(true))
-            log_line(LogLevel::info, fmt::format("{} ranks of one node {} copy from one another's memory ({})", size_,
-                                                 is_proven ? "may" : "may not",
-                                                 single_copy_names[static_cast<std::size_t>(candidate)]));
-        if (is_proven) return true;
-    }
-    return false;
-}
-
-// Some broadcasts, of a fraction of a millisecond in all.
-bool Communicator::is_single_copy_faster() {
-    constexpr std::size_t bytes = 256 << 10;
-    std::byte* message = nullptr;
-    try {
-        message = own_->scratch.get(bytes);
-    } catch (const std::bad_alloc&) {
-        // It takes part without.
-    }
-    if (message != nullptr) std::memset(message, 1, bytes);
-    const bool is_faster = own_->node->is_single_copy_faster(message, bytes);
-    own_->scratch.trim();
-    if (rank_ == 0)
-        log_line(LogLevel::debug, fmt::format("between {} ranks of one node a single copy is {} than two", size_,
-                                              is_faster ? "faster" : "slower"));
-    return is_faster;
-}
-
-// This rank's part of it. Returns 0 or an errno.
-int Communicator::join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings,
-                               const SegmentUse& use) {
-    OwnAlgorithms& own = *own_;
-    const Placement& placement = *own.placement;
-    const int index = placement.index_on_node(rank_);
-    const int ranks = static_cast<int>(placement.ranks_of_node(placement.node_of(rank_)).size());
-    const SegmentUse::Shape shape = use.shape(ranks, oversubscribed, settings.shared_buffer);
-    int problem = index == 0 ? 0 : own.segment.open(address);
-    if (problem == 0 && use.collectives) {
-        const NodeCollectives::Part part = NodeCollectives::own_part(index, shape.collectives_buffer);
-        problem = own.segment.reserve(part.offset, part.bytes);
-    }
-    if (problem == 0 && use.messages) {
-        const NodeMessages::Part part = NodeMessages::own_part(ranks, index, shape.messages_buffer);
-        problem = own.segment.reserve(shape.messages_offset + part.offset, part.bytes);
-    }
-    if (problem != 0) return problem;
-    try {
-        if (use.collectives)
-            own.node = std::make_unique<NodeCollectives>(own.segment.data(), shape.collectives_buffer, placement, index,
-                                                         Waiting(oversubscribed, OwnAlgorithms::drive_vendor, &own));
-        if (use.messages)
-            own.transport.use_node(std::make_unique<NodeMessages>(own.segment.data() + shape.messages_offset,
-                                                                  shape.messages_buffer, ranks, index),
-                                   placement, rank_, oversubscribed);
-    } catch (const std::bad_alloc&) {
-        return ENOMEM;
-    }
-    return 0;
 }
 
 void Communicator::free_duplicate() {

@@ -34,6 +34,8 @@
 
 namespace hcoll {
 
+struct SegmentUse;  // segment_use.hpp
+
 // Why a call is passed on to the vendor, in the words of the report.
 namespace reason {
 inline constexpr const char* first_calls = "the first calls on a communicator";
@@ -274,7 +276,6 @@ private:
                                                  bool has_progress) const;
     DecisionTables make_decisions(const Settings& settings, const Placement& placement, bool has_shared_memory) const;
     bool make_leaders(MPI_Comm duplicate, const Placement& placement, MPI_Comm& leaders) const;
-    struct SegmentUse;
     bool make_segment(const Settings& settings, const SegmentUse& use);
     int tell_node(void* told, int numbers) const;
     int join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings,

@@ -67,7 +67,7 @@ public:
         };
         if (!run_->advance(begin, has_moved, outcome_->status)) return false;
         // The application may free the communicator from here on, but that waits for end().
-        mpi.Grequest_complete(request_);
+        note_completion(mpi.Grequest_complete(request_));
         return true;
     }
 

@@ -20,8 +20,7 @@ public:
         const OwnAlgorithms& own = run_->own();
         return mpi.Recv_init(nullptr, 0, MPI_BYTE, own.rank, tag(), own.duplicate, request);
     }
-    // Its vendor's request has been started.
-    int start();
+    int start(MPI_Request* request);
     bool is_free() { return holders_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
 private:
@@ -30,7 +29,7 @@ private:
     void tell(int status) {
         const OwnAlgorithms& own = run_->own();
         const char failed = 0;
-        mpi.Send(&failed, status == MPI_SUCCESS ? 0 : 1, MPI_BYTE, own.rank, tag(), own.duplicate);
+        note_completion(mpi.Send(&failed, status == MPI_SUCCESS ? 0 : 1, MPI_BYTE, own.rank, tag(), own.duplicate));
     }
     int tag() const { return PointToPoint::persistent_tag(number_, run_->own().tag_upper_bound); }
 
@@ -81,10 +80,10 @@ int init(Communicator& communicator, int number, std::unique_ptr<PlanRun> run, M
     auto collective = std::make_unique<PersistentCollective>(communicator.handle(), number, std::move(run));
     PersistentRequests& known = known_requests();
     const std::lock_guard lock(known.mutex);
-    known.by_request.reserve(known.by_request.size() + 1);
     const int status = collective->make_request(request);
     if (status != MPI_SUCCESS) return status;
-    known.by_request[key_of(*request)] = collective.release();
+    known.by_request[key_of(*request)] = collective.get();
+    (void)collective.release();
     persistent_requests.fetch_add(1, std::memory_order_release);
     return MPI_SUCCESS;
 }
@@ -93,7 +92,12 @@ int init(Communicator& communicator, int number, std::unique_ptr<PlanRun> run, M
 
 class PersistentCollective::Run : public BackgroundOperation {
 public:
-    explicit Run(PersistentCollective& collective) : collective_(collective) {}
+    explicit Run(PersistentCollective& collective) : collective_(collective) {
+        collective_.holders_.fetch_add(1, std::memory_order_relaxed);
+        collective_.run_->own().nonblocking.start_persistent();
+    }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
     ~Run() override {
         OwnAlgorithms& own = collective_.run_->own();
         if (collective_.is_free()) delete &collective_;
@@ -113,16 +117,13 @@ private:
     PersistentCollective& collective_;
 };
 
-int PersistentCollective::start() {
+// What may fail comes before the vendor's request is active, which somebody will wait for.
+int PersistentCollective::start(MPI_Request* request) {
     return guarded(comm_, [&] {
         auto run = std::make_unique<Run>(*this);
-        holders_.fetch_add(1, std::memory_order_relaxed);
-        run_->own().nonblocking.start_persistent();
-        const int status = run_->prepare();
-        if (status == MPI_SUCCESS)
-            send_on_its_way(std::move(run));
-        else
-            tell(status);
+        int status = run_->prepare();
+        if (status == MPI_SUCCESS) status = mpi.Start(request);
+        if (status == MPI_SUCCESS) send_on_its_way(std::move(run));
         return status;
     });
 }
@@ -147,8 +148,7 @@ int init_reduction(Communicator& communicator, const Decision& decision, int num
 
 int start_persistent(MPI_Request* request) {
     PersistentCollective* collective = request == nullptr ? nullptr : find_persistent(*request, false);
-    const int status = mpi.Start(request);
-    return status != MPI_SUCCESS || collective == nullptr ? status : collective->start();
+    return collective == nullptr ? mpi.Start(request) : collective->start(request);
 }
 
 int free_persistent(MPI_Request* request) {

@@ -1,6 +1,8 @@
 #include "intercept/plan_run.hpp"
 
-#include "intercept/datatype.hpp"
+#include <fmt/format.h>
+
+#include "intercept/log.hpp"
 
 namespace hcoll {
 
@@ -29,6 +31,12 @@ int make_reduction(Communicator& communicator, const Decision& decision, Collect
     if (!in_place) run->buffers().input = static_cast<const std::byte*>(reduction.send_buffer);
     run->buffers().output = static_cast<std::byte*>(reduction.receive_buffer);
     return MPI_SUCCESS;
+}
+
+void note_completion(int status) {
+    if (status != MPI_SUCCESS)
+        log_line(LogLevel::error,
+                 fmt::format("a collective has run, but its request cannot be completed (MPI error {})", status));
 }
 
 void send_on_its_way(std::unique_ptr<BackgroundOperation> operation) {

@@ -68,10 +68,7 @@ public:
         return status;
     }
     // Before each run, by who begins it.
-    int prepare() {
-        is_started_ = false;
-        return packs_ ? message_.pack(own_.duplicate) : MPI_SUCCESS;
-    }
+    int prepare() { return packs_ ? message_.pack(own_.duplicate) : MPI_SUCCESS; }
     // Moves it; `begin(network, type, unit_bytes, op)` says which collective it is. True when it is complete, as `status` says.
     template <typename Begin>
     bool advance(Begin&& begin, bool& has_moved, int& status) noexcept {
@@ -93,6 +90,7 @@ public:
             status = MPI_ERR_INTERN;
         }
         if (status != MPI_SUCCESS) abandon();
+        is_started_ = false;
         return true;
     }
 
@@ -126,6 +124,9 @@ int make_bcast(Communicator& communicator, const Decision& decision, void* buffe
                MPI_Datatype type, int root, std::unique_ptr<PlanRun>& run);
 int make_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                    const Reduction& reduction, std::unique_ptr<PlanRun>& run);
+
+// Somebody waits for a request that cannot be completed: `status` of the call that should have says why.
+void note_completion(int status);
 
 // Adds it to what is in flight, and moves that once.
 void send_on_its_way(std::unique_ptr<BackgroundOperation> operation);

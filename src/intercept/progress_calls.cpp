@@ -153,21 +153,21 @@ int wrap_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) 
 int wrap_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept {
     return apart(
         MPI_STATUS_IGNORE,
-        [&](MPI_Request& request) { return mpi.Isend(buffer, count, type, destination, tag, comm, &request); },
+        [&](MPI_Request* request) { return mpi.Isend(buffer, count, type, destination, tag, comm, request); },
         [&] { return mpi.Send(buffer, count, type, destination, tag, comm); });
 }
 
 int wrap_Ssend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept {
     return apart(
         MPI_STATUS_IGNORE,
-        [&](MPI_Request& request) { return mpi.Issend(buffer, count, type, destination, tag, comm, &request); },
+        [&](MPI_Request* request) { return mpi.Issend(buffer, count, type, destination, tag, comm, request); },
         [&] { return mpi.Ssend(buffer, count, type, destination, tag, comm); });
 }
 
 int wrap_Rsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept {
     return apart(
         MPI_STATUS_IGNORE,
-        [&](MPI_Request& request) { return mpi.Irsend(buffer, count, type, destination, tag, comm, &request); },
+        [&](MPI_Request* request) { return mpi.Irsend(buffer, count, type, destination, tag, comm, request); },
         [&] { return mpi.Rsend(buffer, count, type, destination, tag, comm); });
 }
 
@@ -175,7 +175,7 @@ int wrap_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, M
               MPI_Status* status) noexcept {
     if (source == MPI_PROC_NULL) return mpi.Recv(buffer, count, type, source, tag, comm, status);
     return apart(
-        status, [&](MPI_Request& request) { return mpi.Irecv(buffer, count, type, source, tag, comm, &request); },
+        status, [&](MPI_Request* request) { return mpi.Irecv(buffer, count, type, source, tag, comm, request); },
         [&] { return mpi.Recv(buffer, count, type, source, tag, comm, status); });
 }
 
@@ -226,7 +226,7 @@ int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mes
 
 int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) noexcept {
     return apart(
-        status, [&](MPI_Request& request) { return mpi.Imrecv(buffer, count, type, message, &request); },
+        status, [&](MPI_Request* request) { return mpi.Imrecv(buffer, count, type, message, request); },
         [&] { return mpi.Mrecv(buffer, count, type, message, status); });
 }
 

@@ -24,14 +24,19 @@ inline int finish_one(MPI_Request& request, MPI_Status* status) {
                       [&] { return mpi.Wait(&request, status); });
 }
 
+template <typename Begin>
+inline int begin_and_finish(MPI_Status* status, Begin&& begin) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int begun = begin(&request);
+    return begun != MPI_SUCCESS ? begun : finish_one(request, status);
+}
+
 // `begin(request)` begins what `blocking` does at once; it returns a status too.
 template <typename Begin, typename Blocking>
 inline int apart(MPI_Status* status, Begin&& begin, Blocking&& blocking) {
     if (!Background::calls_must_move()) [[likely]]
         return blocking();
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int begun = begin(request);
-    return begun != MPI_SUCCESS ? begun : finish_one(request, status);
+    return begin_and_finish(status, begin);
 }
 
 // The same for a collective of the vendor on `comm`.
@@ -39,9 +44,7 @@ template <typename Begin, typename Blocking>
 inline int collective_apart(MPI_Comm comm, Begin&& begin, Blocking&& blocking) {
     if (!Background::takes_collectives_apart() || !Communicator::is_within_world(comm)) [[likely]]
         return blocking();
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int begun = begin(&request);
-    return begun != MPI_SUCCESS ? begun : finish_one(request, MPI_STATUS_IGNORE);
+    return begin_and_finish(MPI_STATUS_IGNORE, begin);
 }
 
 }  // namespace hcoll

@@ -136,6 +136,17 @@ std::string cores_text(const std::vector<int>& cores) {
     return text;
 }
 
+// One of an enumeration, whose values are in the order of `names`; `noun` is what they are.
+template <typename Value>
+Problem parse_name(std::string_view text, std::span<const std::string_view> names, std::string_view noun,
+                   Value& value) {
+    const auto found = std::find(names.begin(), names.end(), to_lower(text));
+    if (found == names.end())
+        return fmt::format("'{}' is no {}; {}s are {}{}", text, noun, noun, alternatives(names), meant(text, names));
+    value = static_cast<Value>(found - names.begin());
+    return std::nullopt;
+}
+
 Problem parse_number(std::string_view text, std::uint64_t minimum, std::uint64_t maximum, std::uint64_t& value) {
     const auto parsed = parse_size(text);
     if (!parsed || *parsed < minimum || *parsed > maximum)
@@ -222,13 +233,7 @@ const std::vector<Setting>& registry() {
          "only where a test shows it to be faster. What the system refuses is not used",
          true,
          [](Settings& settings, std::string_view text) -> Problem {
-             const auto* const found =
-                 std::find(std::begin(single_copy_names), std::end(single_copy_names), to_lower(text));
-             if (found == std::end(single_copy_names))
-                 return fmt::format("'{}' is no way; ways are {}{}", text, alternatives(single_copy_names),
-                                    meant(text, single_copy_names));
-             settings.single_copy = static_cast<SingleCopyWay>(found - std::begin(single_copy_names));
-             return std::nullopt;
+             return parse_name(text, single_copy_names, "way", settings.single_copy);
          },
          [](const Settings& settings) {
              return std::string(single_copy_names[static_cast<std::size_t>(settings.single_copy)]);
@@ -250,13 +255,7 @@ const std::vector<Setting>& registry() {
          "else off",
          true,
          [](Settings& settings, std::string_view text) -> Problem {
-             const auto* const found =
-                 std::find(std::begin(progress_mode_names), std::end(progress_mode_names), to_lower(text));
-             if (found == std::end(progress_mode_names))
-                 return fmt::format("'{}' is no mode; modes are {}{}", text, alternatives(progress_mode_names),
-                                    meant(text, progress_mode_names));
-             settings.progress = static_cast<ProgressMode>(found - std::begin(progress_mode_names));
-             return std::nullopt;
+             return parse_name(text, progress_mode_names, "mode", settings.progress);
          },
          [](const Settings& settings) {
              return std::string(progress_mode_names[static_cast<std::size_t>(settings.progress)]);
@@ -283,13 +282,7 @@ const std::vector<Setting>& registry() {
         {"LIBHCOLL_LOG", "level", "off, error, warn, info or debug",
          "what is printed while the program runs, to standard error", false,
          [](Settings& settings, std::string_view text) -> Problem {
-             const auto* const found =
-                 std::find(std::begin(log_level_names), std::end(log_level_names), to_lower(text));
-             if (found == std::end(log_level_names))
-                 return fmt::format("'{}' is no level; levels are {}{}", text, alternatives(log_level_names),
-                                    meant(text, log_level_names));
-             settings.log = static_cast<LogLevel>(found - std::begin(log_level_names));
-             return std::nullopt;
+             return parse_name(text, log_level_names, "level", settings.log);
          },
          [](const Settings& settings) { return std::string(log_level_names[static_cast<std::size_t>(settings.log)]); }},
     };
