@@ -381,7 +381,7 @@ long run_job(const Options& options, void (*report)(const Options&, const Result
         arguments.push_back("--cfg=smpi/coll-selector:" + options.selector);
     } else {
         // What the library calls while it is set up: SimGrid's defaults send all to rank 0, which takes minutes.
-        for (const char* each : {"bcast:binomial_tree", "reduce:binomial", "allreduce:rdb"})
+        for (const char* each : {"bcast:binomial_tree", "reduce:binomial", "allreduce:redbcast"})
             arguments.push_back(std::string("--cfg=smpi/") + each);
     }
     std::vector<char*> words;

@@ -56,6 +56,25 @@ constexpr Parameter tree = choice_parameter(
     "tree", tree_names, "shape of the tree",
     [](Parameters& p, std::uint64_t value) { p.tree.shape = static_cast<TreeShape>(value); },
     [](const Parameters& p) { return static_cast<std::uint64_t>(p.tree.shape); });
+constexpr Parameter split_levels{
+    "s",
+    ParameterKind::number_or_auto,
+    0,
+    64,
+    {},
+    "levels of the tree, from the leaves, that calling ranks run; the rest runs in the background; auto: by the number "
+    "of "
+    "ranks and of progress cores",
+    [](Parameters& p, std::uint64_t value) {
+        p.tree.split = value == automatic_number ? modelled_split : static_cast<int>(value);
+    },
+    [](const Parameters& p) {
+        return p.tree.split == modelled_split ? automatic_number : static_cast<std::uint64_t>(p.tree.split);
+    }};
+constexpr Parameter one_tree = choice_parameter(
+    "tree", std::span(tree_names).first<std::size(tree_names) - 1>(), "shape of the tree",
+    [](Parameters& p, std::uint64_t value) { p.tree.shape = static_cast<TreeShape>(value); },
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.tree.shape); });
 // Of every k-nomial tree that there is.
 constexpr Parameter tree_radix = number_parameter(
     "radix", 2, 64, "radix of k_nomial trees",
@@ -123,6 +142,7 @@ constexpr Parameter collecting_node = choice_parameter(
 constexpr const Parameter* pipelined[] = {&segment, &sends, &receives, &window};
 constexpr const Parameter* pipelined_tree[] = {&tree, &tree_radix, &segment, &sends, &receives, &window};
 constexpr const Parameter* pipelined_k_nomial[] = {&tree_radix, &segment, &sends, &receives, &window};
+constexpr const Parameter* splitting[] = {&split_levels, &one_tree, &tree_radix, &segment, &sends, &receives, &window};
 constexpr const Parameter* multiplying[] = {&exchange_radix, &segment, &sends, &receives, &window};
 constexpr const Parameter* han[] = {&network, &node,  &socket,   &sockets, &tree_radix,
                                     &segment, &sends, &receives, &window};
@@ -153,6 +173,11 @@ constexpr Parameters with_radix(int radix, std::uint64_t segment_bytes) {
     parameters.radix = radix;
     return parameters;
 }
+constexpr Parameters with_split(std::uint64_t segment_bytes) {
+    Parameters parameters = with(TreeShape::binomial, segment_bytes);
+    parameters.tree.split = modelled_split;
+    return parameters;
+}
 constexpr Parameters multi_leader_defaults() {
     Parameters parameters = with_levels(TreeShape::flat, TreeShape::flat, TreeShape::flat, 512 * kibi);
     parameters.exchange = NetworkExchange::rabenseifner;
@@ -177,6 +202,9 @@ constexpr Algorithm list[] = {
      with(k_nomial, 512 * kibi), pipelined_k_nomial},
     {Collective::bcast, "two_tree", "along two binary trees at once, half of the message each", bcast_tree,
      with(two_tree, 128 * kibi), pipelined},
+    {Collective::bcast, "split_tree",
+     "along a tree; in MPI_Ibcast the last levels by the ranks themselves as they wait", bcast_tree, with_split(0),
+     splitting},
     {Collective::bcast, "scatter_allgather", "scatter, then allgather by recursive doubling", bcast_scatter_allgather,
      with(binomial, 0), pipelined},
     {Collective::bcast, "scatter_ring", "scatter, then allgather around a ring", bcast_scatter_ring,
@@ -201,6 +229,9 @@ constexpr Algorithm list[] = {
      with(k_nomial, 512 * kibi), pipelined_k_nomial},
     {Collective::reduce, "two_tree", "along two binary trees at once, half of the message each", reduce_tree,
      with(two_tree, 64 * kibi), pipelined, Order::never},
+    {Collective::reduce, "split_tree",
+     "along a tree; in MPI_Ireduce the first levels by the ranks themselves in the call", reduce_tree, with_split(0),
+     splitting},
     {Collective::reduce, "rabenseifner", "reduce-scatter, then gather", reduce_rabenseifner, with(binomial, 0),
      pipelined},
     {Collective::reduce, "topology_tree", "one tree that follows nodes, sockets and cores, in segments", reduce_han,

@@ -2,6 +2,7 @@
 // it; nothing else names an algorithm.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,9 @@ inline bool is_reduction(Collective collective) {
 }
 
 // A parameter that a setting may give as key=value. Sizes take suffixes k, M, G; choices are given by name.
-enum class ParameterKind : std::uint8_t { size, number, choice };
+// `number_or_auto` is one more value, `auto`, which is told from numbers by being the largest of all.
+enum class ParameterKind : std::uint8_t { size, number, choice, number_or_auto };
+inline constexpr std::uint64_t automatic_number = std::numeric_limits<std::uint64_t>::max();
 struct Parameter {
     std::string_view name;
     ParameterKind kind;

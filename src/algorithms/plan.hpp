@@ -61,10 +61,15 @@ enum Position : std::uint8_t { first_chunk = 1, middle_chunk = 2, last_chunk = 4
 inline constexpr std::uint32_t max_channels = 64;
 inline constexpr std::uint32_t max_window = 64;
 
+// In a non-blocking collective, what a calling rank is to run by itself: nothing; the steps that come first, in the call; or
+// those that come last, when it waits. The rest runs in the background ("split-tree", algorithms/tree_levels.hpp).
+enum class CallersPart : std::uint8_t { none, first, last };
+
 struct Step {
     StepKind kind = StepKind::copy;
     std::uint8_t positions = any_chunk;
     Collective collective = Collective::bcast;  // collective only: which
+    bool by_caller = false;                     // it is in the callers' part
     std::int32_t peer = -1;  // rank in the communicator (send, recv); the root's index among the leaders (collective)
     std::uint32_t channel = 0;  // which message between the two in this segment
     // A collective contributes its source and receives into its target, which is another region.
@@ -146,6 +151,7 @@ struct Phase {
 struct Plan {
     std::uint32_t sends = 1;
     std::uint32_t receives = 1;
+    CallersPart callers_part = CallersPart::none;
     std::vector<Phase> phases;
     std::vector<Step> steps;
     std::vector<std::uint32_t> successors;  // counted from the first step of the phase
@@ -159,6 +165,14 @@ struct Plan {
     std::uint32_t in_flight_limit(const Step& step) const {
         if (step.kind == StepKind::send) return sends;
         return step.kind == StepKind::recv ? receives : 0;
+    }
+    // How often steps are run, of the callers' part or of the rest.
+    std::uint64_t instances(bool by_caller) const {
+        std::uint64_t count = 0;
+        for (const Phase& phase : phases)
+            for (std::uint32_t step = 0; step < phase.steps; ++step)
+                if (steps[phase.first_step + step].by_caller == by_caller) count += phase.segments();
+        return count;
     }
     // What keeping this plan costs.
     std::size_t memory_bytes() const {

@@ -124,6 +124,11 @@ bool Background::start_thread(bool speaks) {
     return true;
 }
 
+int Background::progress_cores() const {
+    if (!cores_.empty()) return static_cast<int>(cores_.size());
+    return std::max(local_place().cores_of_host - std::max(Process::get().placements().ranks_here(), 1), 1);
+}
+
 void Background::help() {
     if (!in_flight_.drive()) sched_yield();
 }

@@ -31,7 +31,10 @@ public:
 
     InFlight& in_flight() { return in_flight_; }
     // Is anything in flight, and the calls that wait have to move it?
-    static bool calls_must_move() { return instance_->in_flight_.any() && instance_->takes_calls_apart_; }
+    static bool calls_must_move() {
+        const InFlight& in_flight = instance_->in_flight_;
+        return in_flight.any() && (instance_->takes_calls_apart_ || in_flight.any_with_callers_part());
+    }
     static bool is_any_in_flight() { return instance_->in_flight_.any(); }
     // Have all ranks of MPI_COMM_WORLD to take the vendor's blocking collectives apart? A blocking one on one rank and a
     // non-blocking one on another do not match, so this is nothing that a rank decides by what it has in flight.
@@ -54,6 +57,8 @@ public:
     bool is_possible_on(bool within_world) const;
     // Can it? Starts what does it, when it is asked first. `speaks`: about settings, as one rank of all does.
     bool is_ready(bool speaks);
+    // The cores of this node that make progress while all its ranks compute, as far as is known; at least one.
+    int progress_cores() const;
     // Moves what can be moved, or lets others run where nothing can.
     void help();
 

@@ -39,7 +39,8 @@ int cancel_request(void*, int) { return MPI_SUCCESS; }  // a collective cannot b
 // A non-blocking collective: one run.
 class CollectiveOperation : public BackgroundOperation {
 public:
-    explicit CollectiveOperation(std::unique_ptr<PlanRun> run) : own_(run->own()), run_(std::move(run)) {}
+    explicit CollectiveOperation(std::unique_ptr<PlanRun> run)
+        : BackgroundOperation(run->has_callers_part()), own_(run->own()), run_(std::move(run)) {}
     ~CollectiveOperation() override {
         if (outcome_ == nullptr) return;
         outcome_->release();
@@ -71,6 +72,8 @@ public:
         return true;
     }
 
+    bool is_callers_turn() const noexcept override { return run_->is_callers_turn(); }
+
 private:
     OwnAlgorithms& own_;
     std::unique_ptr<PlanRun> run_;
@@ -81,9 +84,10 @@ private:
 };
 
 int begin(std::unique_ptr<PlanRun> run, MPI_Request* request) {
+    const auto patience = run->patience();
     auto operation = std::make_unique<CollectiveOperation>(std::move(run));
     const int status = operation->begin(request);
-    if (status == MPI_SUCCESS) send_on_its_way(std::move(operation));
+    if (status == MPI_SUCCESS) send_on_its_way(std::move(operation), patience);
     return status;
 }
 

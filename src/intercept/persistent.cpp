@@ -92,7 +92,8 @@ int init(Communicator& communicator, int number, std::unique_ptr<PlanRun> run, M
 
 class PersistentCollective::Run : public BackgroundOperation {
 public:
-    explicit Run(PersistentCollective& collective) : collective_(collective) {
+    explicit Run(PersistentCollective& collective)
+        : BackgroundOperation(collective.run_->has_callers_part()), collective_(collective) {
         collective_.holders_.fetch_add(1, std::memory_order_relaxed);
         collective_.run_->own().nonblocking.start_persistent();
     }
@@ -112,6 +113,7 @@ public:
         collective_.tell(status);
         return true;
     }
+    bool is_callers_turn() const noexcept override { return collective_.run_->is_callers_turn(); }
 
 private:
     PersistentCollective& collective_;
@@ -123,7 +125,7 @@ int PersistentCollective::start(MPI_Request* request) {
         auto run = std::make_unique<Run>(*this);
         int status = run_->prepare();
         if (status == MPI_SUCCESS) status = mpi.Start(request);
-        if (status == MPI_SUCCESS) send_on_its_way(std::move(run));
+        if (status == MPI_SUCCESS) send_on_its_way(std::move(run), run_->patience());
         return status;
     });
 }

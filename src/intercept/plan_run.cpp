@@ -39,8 +39,9 @@ void note_completion(int status) {
                  fmt::format("a collective has run, but its request cannot be completed (MPI error {})", status));
 }
 
-void send_on_its_way(std::unique_ptr<BackgroundOperation> operation) {
+void send_on_its_way(std::unique_ptr<BackgroundOperation> operation, std::chrono::nanoseconds patience) {
     InFlight& in_flight = Background::get().in_flight();
+    if (patience.count() != 0) return in_flight.add_and_lead(std::move(operation), patience);
     in_flight.add(std::move(operation));
     in_flight.drive();
 }

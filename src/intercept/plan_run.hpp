@@ -1,6 +1,7 @@
 // A plan in the background, with all that it runs on: once for a non-blocking collective, again and again for a persistent one.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <new>
 
@@ -8,6 +9,7 @@
 #include "intercept/datatype.hpp"
 #include "intercept/element_operations.hpp"
 #include "intercept/own_run.hpp"
+#include "progress/callers_part.hpp"
 
 namespace hcoll {
 
@@ -68,7 +70,13 @@ public:
         return status;
     }
     // Before each run, by who begins it.
-    int prepare() { return packs_ ? message_.pack(own_.duplicate) : MPI_SUCCESS; }
+    int prepare() {
+        if (has_callers_part()) callers_turn_.begin(*plan_, engine_);
+        return packs_ ? message_.pack(own_.duplicate) : MPI_SUCCESS;
+    }
+    bool has_callers_part() const { return plan_->callers_part != CallersPart::none; }
+    bool is_callers_turn() const noexcept { return callers_turn_.is_on(*plan_, engine_); }
+    std::chrono::nanoseconds patience() const { return callers_patience(*plan_, unit_bytes_); }
     // Moves it; `begin(network, type, unit_bytes, op)` says which collective it is. True when it is complete, as `status` says.
     template <typename Begin>
     bool advance(Begin&& begin, bool& has_moved, int& status) noexcept {
@@ -106,6 +114,7 @@ private:
     OwnAlgorithms& own_;
     std::shared_ptr<const Plan> plan_;
     Engine engine_;
+    CallersTurn callers_turn_;
     PointToPoint network_;
     ElementOperations operations_;
     MPI_Datatype type_;
@@ -128,7 +137,7 @@ int make_reduction(Communicator& communicator, const Decision& decision, Collect
 // Somebody waits for a request that cannot be completed: `status` of the call that should have says why.
 void note_completion(int status);
 
-// Adds it to what is in flight, and moves that once.
-void send_on_its_way(std::unique_ptr<BackgroundOperation> operation);
+// Adds it to what is in flight; runs the callers' part of it, where that comes first, and otherwise moves it once.
+void send_on_its_way(std::unique_ptr<BackgroundOperation> operation, std::chrono::nanoseconds patience);
 
 }  // namespace hcoll

@@ -133,7 +133,7 @@ void Engine::complete(Token token) {
     Slot& slot = slots_[slot_of(token)];
     const Token first = token - step_of(token);
     finished_[token] = 1;
-    ++events_;
+    ++events_[step.by_caller ? 1 : 0];
     for (std::uint32_t i = 0; i < step.successors; ++i) {
         const Token successor = first + plan_->successors[step.first_successor + i];
         if (--waiting_[successor] == 0) release(successor);

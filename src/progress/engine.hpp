@@ -5,6 +5,7 @@
 // time drives it. It knows neither MPI nor the clock.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -62,7 +63,9 @@ public:
     // Is there something to do even if nothing completes?
     bool has_work() const { return next_computation_ < computations_.size(); }
     // How many steps are complete, of all runs so far.
-    std::uint64_t events() const { return events_; }
+    std::uint64_t events() const { return events_[0] + events_[1]; }
+    // The same of the callers' part of plans, or of the rest.
+    std::uint64_t events(bool by_caller) const { return events_[by_caller ? 1 : 0]; }
     // Forgets the run, after an error.
     void abandon();
 
@@ -110,7 +113,7 @@ private:
     std::vector<Token> computations_;
     std::size_t next_computation_ = 0;
     std::vector<Token> completed_;
-    std::uint64_t events_ = 0;
+    std::array<std::uint64_t, 2> events_{};  // of what is not by the caller, and of what is
 };
 
 }  // namespace hcoll

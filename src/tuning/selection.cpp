@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tuning/rules.hpp"
+#include "tuning/split_tree.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll {
@@ -90,13 +91,22 @@ void Decision::do_without_single_copy() {
     what = choice_text({.kind = AlgorithmChoice::Kind::shared, .algorithm = nullptr, .parameters = {}});
 }
 
-DecisionTable make_nonblocking_table(const Settings& settings, Collective collective, const Placement& placement) {
+void Decision::choose_split(int ranks, int progress_cores) {
+    if (algorithm == nullptr || parameters.tree.split != modelled_split) return;
+    parameters.tree.split = best_split(ranks, progress_cores);
+    what = choice_text({AlgorithmChoice::Kind::own, algorithm, parameters});
+}
+
+DecisionTable make_nonblocking_table(const Settings& settings, Collective collective, const Placement& placement,
+                                     int progress_cores) {
     if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};
     const auto index = static_cast<std::size_t>(collective);
     const AlgorithmChoice& choice = settings.nonblocking_choices[index];
-    if (choice.kind != AlgorithmChoice::Kind::automatic)
-        return {
-            {.decision = decision_of(choice, fmt::format("setting LIBHCOLL_{}", to_upper(nonblocking_names[index])))}};
+    if (choice.kind != AlgorithmChoice::Kind::automatic) {
+        Decision decision = decision_of(choice, fmt::format("setting LIBHCOLL_{}", to_upper(nonblocking_names[index])));
+        decision.choose_split(placement.ranks(), placement.nodes() * progress_cores);
+        return {{.decision = std::move(decision)}};
+    }
     // Below, a call is over before its rank can compute, and on one node ranks and threads would want the same cores.
     constexpr std::uint64_t too_short = (64 << 10) - 1;
     const Decision vendor = vendor_decision("built-in rule (non-blocking)");

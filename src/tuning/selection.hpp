@@ -29,6 +29,8 @@ struct Decision {
     bool wants_leaders() const { return algorithm != nullptr && needs_leaders(*algorithm, parameters); }
     void do_without_leaders();
     void do_without_single_copy();
+    // Of a split tree, where the model is to say how many levels the calling ranks run.
+    void choose_split(int ranks, int progress_cores);
 };
 
 // Decisions by bytes of the message's type signature, in ascending order; the last one has no bound.
@@ -43,8 +45,10 @@ using DecisionTable = std::vector<SizeRange>;
 DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective,
                                   const Placement& placement, bool has_shared_memory);
 
-// The same for non-blocking ones, which nothing but messages carries.
-DecisionTable make_nonblocking_table(const Settings& settings, Collective collective, const Placement& placement);
+// The same for non-blocking ones, which nothing but messages carries. So many cores of this node make progress: they decide how
+// many levels of a split tree run in the calling ranks, which need not be alike on all of them.
+DecisionTable make_nonblocking_table(const Settings& settings, Collective collective, const Placement& placement,
+                                     int progress_cores);
 
 inline const Decision& decide(const DecisionTable& table, std::uint64_t bytes) {
     auto range = table.begin();

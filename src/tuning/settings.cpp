@@ -35,6 +35,7 @@ std::optional<std::uint64_t> parse_parameter(const Parameter& parameter, std::st
         if (found == parameter.names.end()) return std::nullopt;
         return static_cast<std::uint64_t>(found - parameter.names.begin());
     }
+    if (parameter.kind == ParameterKind::number_or_auto && text == "auto") return automatic_number;
     const auto value = parse_size(text);
     if (!value || *value < parameter.minimum || *value > parameter.maximum) return std::nullopt;
     return value;
@@ -295,12 +296,14 @@ std::string parameter_range(const Parameter& parameter) {
     if (parameter.kind == ParameterKind::choice) return alternatives(parameter.names);
     if (parameter.kind == ParameterKind::size)
         return fmt::format("a size from {} to {}", size_text(parameter.minimum), size_text(parameter.maximum));
-    return fmt::format("a number from {} to {}", parameter.minimum, parameter.maximum);
+    return fmt::format("{}a number from {} to {}", parameter.kind == ParameterKind::number_or_auto ? "auto or " : "",
+                       parameter.minimum, parameter.maximum);
 }
 
 std::string parameter_text(const Parameter& parameter, const AlgorithmParameters& parameters) {
     const std::uint64_t value = parameter.get(parameters);
     if (parameter.kind == ParameterKind::choice) return std::string(parameter.names[value]);
+    if (parameter.kind == ParameterKind::number_or_auto && value == automatic_number) return "auto";
     return parameter.kind == ParameterKind::size ? size_text(value) : std::to_string(value);
 }
 
@@ -310,7 +313,8 @@ namespace {
 Problem parse_choice_of(Collective collective, std::string_view name_of_call, bool may_be_shared, std::string_view text,
                         AlgorithmChoice& choice) {
     const std::size_t colon = text.find(':');
-    const std::string name = to_lower(text.substr(0, colon));
+    std::string name = to_lower(text.substr(0, colon));
+    std::replace(name.begin(), name.end(), '-', '_');
     const auto is_possible = [&](AlgorithmChoice::Kind kind) {
         return kind != AlgorithmChoice::Kind::shared || may_be_shared;
     };

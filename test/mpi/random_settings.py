@@ -19,6 +19,7 @@ import time
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SEGMENTS = ["0", "1k", "3k", "64k", "512k"]
 WINDOWS = ["1", "2", "4", "64"]
+SPLITS = ["0", "1", "2", "9", "auto"]
 # Each seats eight ranks or more.
 LAYOUTS = ["auto", "auto", "4x2", "2x4", "2x2x2", "4x2:cyclic", "3x4:reverse", "1x12", "2x8:cyclic", "8x1"]
 BUFFERS = ["auto", "64k", "128k", "512k", "8M"]
@@ -46,7 +47,7 @@ def draw_algorithm(draw, algorithms, has_message, in_background=False):
     chosen = []
     if has_message and "single_copy" in parameters:
         chosen.append("single_copy=" + draw.choice(SINGLE_COPIES))
-    for parameter, values in (("segment", SEGMENTS), ("sends", WINDOWS), ("receives", WINDOWS), ("window", WINDOWS)):
+    for parameter, values in (("s", SPLITS), ("segment", SEGMENTS), ("sends", WINDOWS), ("receives", WINDOWS), ("window", WINDOWS)):
         if parameter in parameters:
             chosen.append(parameter + "=" + draw.choice(values))
     return name + (":" + ",".join(chosen) if chosen else "")

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "../support/seed.hpp"
+#include "progress/callers_part.hpp"
 #include "progress/engine.hpp"
 #include "progress/in_flight.hpp"
 #include "progress/progress_thread.hpp"
@@ -86,7 +87,14 @@ class PlanOperation : public BackgroundOperation {
 public:
     PlanOperation(Post& post, std::size_t number, const PlanCase& plan_case, SimulatedRank& self, int rank,
                   std::atomic<int>& done)
-        : transport_(post, number, rank), operations_(plan_case.ordered), self_(self), done_(done) {}
+        : BackgroundOperation(self.plan.callers_part != CallersPart::none),
+          transport_(post, number, rank),
+          operations_(plan_case.ordered),
+          self_(self),
+          done_(done) {
+        callers_turn_.begin(self_.plan, engine_);
+    }
+    bool is_callers_turn() const noexcept override { return callers_turn_.is_on(self_.plan, engine_); }
     bool advance(bool& has_moved) noexcept override {
         const std::uint64_t events = engine_.events();
         if (!is_started_) {
@@ -111,6 +119,7 @@ private:
     SimulatedRank& self_;
     std::atomic<int>& done_;
     Engine engine_;
+    CallersTurn callers_turn_;
     std::vector<Operand> scratch_;
     bool is_started_ = false;
     bool has_failed_ = false;
@@ -129,8 +138,12 @@ bool run_rank(Job& job, Post& post, int rank, bool has_thread, bool helps) {
     std::mt19937_64 random(test_seed() + static_cast<std::uint64_t>(rank));
     std::atomic<int> done{0};
     for (std::size_t i = 0; i < job.cases.size(); ++i) {
-        in_flight.add(std::make_unique<PlanOperation>(
-            post, i, job.cases[i], job.prepared[i].ranks[static_cast<std::size_t>(rank)], rank, done));
+        SimulatedRank& self = job.prepared[i].ranks[static_cast<std::size_t>(rank)];
+        auto operation = std::make_unique<PlanOperation>(post, i, job.cases[i], self, rank, done);
+        if (const auto patience = callers_patience(self.plan, sizeof(Operand)); patience.count() != 0)
+            in_flight.add_and_lead(std::move(operation), patience);
+        else
+            in_flight.add(std::move(operation));
         if (helps && random() % 2 == 0) in_flight.drive();
         if (random() % 16 != 0 && i + 1 != job.cases.size()) continue;
         while (done.load(std::memory_order_acquire) < static_cast<int>(i) + 1)
@@ -219,6 +232,59 @@ TEST(InBackground, CoresThatDoNotExistBindNothing) {
     InFlight in_flight;
     ProgressThread thread(in_flight, {CPU_SETSIZE - 1}, false);
     EXPECT_FALSE(thread.is_bound());
+}
+
+// It is the callers' turn until it has moved so many times.
+class CallersOwn : public BackgroundOperation {
+public:
+    struct Moves {
+        std::atomic<int> by_maker{0};
+        std::atomic<int> by_others{0};
+        std::atomic<bool> may_end{true};
+    };
+    CallersOwn(Moves& moves, int turns) : BackgroundOperation(true), moves_(moves), turns_(turns) {}
+    bool advance(bool& has_moved) noexcept override {
+        has_moved = true;
+        const bool is_maker = std::this_thread::get_id() == maker_;
+        ++(is_maker ? moves_.by_maker : moves_.by_others);
+        turns_ -= turns_ > 0 && moves_.may_end ? 1 : 0;
+        return turns_ == 0 && !is_maker;
+    }
+    bool is_callers_turn() const noexcept override { return turns_ > 0; }
+
+private:
+    Moves& moves_;
+    int turns_;
+    std::thread::id maker_ = std::this_thread::get_id();
+};
+
+TEST(InBackground, TheCallThatBeginsItRunsTheCallersPartAndTheThreadTheRest) {
+    InFlight in_flight;
+    ProgressThread thread(in_flight, {}, false);
+    CallersOwn::Moves moves;
+    in_flight.add_and_lead(std::make_unique<CallersOwn>(moves, 100), std::chrono::hours(1));
+    EXPECT_EQ(moves.by_maker, 100);
+    while (in_flight.any()) sched_yield();
+    EXPECT_EQ(moves.by_others, 1);
+}
+
+// The others of its tree may never come, or the application may never ask again.
+TEST(InBackground, WhatNoCallerEndsIsTheThreadsAfterAWhile) {
+    InFlight in_flight;
+    ProgressThread thread(in_flight, {}, false);
+    CallersOwn::Moves moves;
+    moves.may_end = false;
+    in_flight.add_and_lead(std::make_unique<CallersOwn>(moves, 1), std::chrono::milliseconds(2));
+    moves.may_end = true;
+    while (in_flight.any()) sched_yield();
+    EXPECT_GE(moves.by_maker, 1);
+
+    CallersOwn::Moves left;
+    in_flight.add(std::make_unique<CallersOwn>(left, 1));
+    EXPECT_TRUE(in_flight.any_with_callers_part());
+    while (in_flight.any()) sched_yield();
+    EXPECT_EQ(left.by_maker, 0);
+    EXPECT_FALSE(in_flight.any_with_callers_part());
 }
 
 TEST(InBackground, WhoDrivesInsideOfAnOperationIsTurnedAway) {

@@ -164,12 +164,12 @@ TEST(Selection, InTheBackgroundRunsWhatASettingSaysOrWhatIsLongAndCrossesNodes) 
     const std::vector<Seat> seats = {{0, 0}, {0, 0}, {1, 0}, {1, 0}};
     const Placement two_nodes(seats);
     for (const Placement& placement : {Placement::one_node(4), two_nodes}) {
-        const DecisionTable chain = make_nonblocking_table(settings, Collective::bcast, placement);
+        const DecisionTable chain = make_nonblocking_table(settings, Collective::bcast, placement, 1);
         EXPECT_EQ(decide(chain, 1).algorithm->name, "chain");
         EXPECT_EQ(decide(chain, 1).why, "setting LIBHCOLL_IBCAST");
     }
-    const DecisionTable inside = make_nonblocking_table(settings, Collective::allreduce, Placement::one_node(4));
-    const DecisionTable across = make_nonblocking_table(settings, Collective::allreduce, two_nodes);
+    const DecisionTable inside = make_nonblocking_table(settings, Collective::allreduce, Placement::one_node(4), 1);
+    const DecisionTable across = make_nonblocking_table(settings, Collective::allreduce, two_nodes, 1);
     for (const std::uint64_t bytes : {8ULL, 1ULL << 20, 1ULL << 40}) EXPECT_FALSE(decide(inside, bytes).is_own());
     EXPECT_FALSE(decide(across, 8).is_own());
     EXPECT_TRUE(decide(across, 1 << 20).is_own());

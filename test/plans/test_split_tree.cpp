@@ -1,7 +1,10 @@
-// The model of the split tree against its source, and against the binomial tree's own edges.
+// The model of the split tree against its source and against the binomial tree's own edges, and what plans are made of it.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "algorithms/tree.hpp"
+#include "tuning/selection.hpp"
 #include "tuning/split_tree.hpp"
 
 namespace hcoll::test {
@@ -42,6 +45,66 @@ TEST(SplitTree, OfSixteenRanksIsThatOfTheSource) {
     EXPECT_EQ(split_tree_steps(16, 16, 0), 4);
     EXPECT_EQ(split_tree_overlapped(16, 1, 1, 10), 11) << "what the ranks do is not overlapped, the rest is";
     EXPECT_EQ(split_tree_overlapped(16, 1, 1, 0), 8);
+}
+
+// The messages of the levels that the callers run, from the plans of all ranks: by sender and receiver.
+using Edges = std::set<std::pair<int, int>>;
+Edges edges_by_caller(const std::vector<Plan>& plans, StepKind kind, bool by_caller) {
+    Edges edges;
+    for (int rank = 0; rank < static_cast<int>(plans.size()); ++rank)
+        for (const Step& step : plans[static_cast<std::size_t>(rank)].steps)
+            if (step.kind == kind && step.by_caller == by_caller)
+                edges.insert(kind == StepKind::send ? std::pair(rank, step.peer) : std::pair(step.peer, rank));
+    return edges;
+}
+
+// Whatever the tree, both ends of a message have the same opinion of it, and one level more is some messages more. Of a binomial
+// tree they are as many as equation 1 says, in both directions.
+TEST(SplitTree, IsACutThroughAnyTree) {
+    for (const Collective collective : {Collective::bcast, Collective::reduce})
+        for (const TreeShape shape : {TreeShape::flat, TreeShape::chain, TreeShape::ring, TreeShape::linear,
+                                      TreeShape::binary, TreeShape::binomial, TreeShape::k_nomial})
+            for (const int ranks : {1, 2, 3, 5, 8, 13, 16, 31})
+                for (const int root : {0, ranks / 2, ranks - 1}) {
+                    const Algorithm* algorithm = find_algorithm(collective, "split_tree");
+                    ASSERT_NE(algorithm, nullptr);
+                    AlgorithmParameters parameters = algorithm->defaults;
+                    parameters.tree = {.shape = shape, .radix = 3, .split = 0};
+                    const Placement placement = Placement::one_node(ranks);
+                    std::size_t before = 0;
+                    for (int split = 0; split <= ranks; ++split) {
+                        parameters.tree.split = split;
+                        const auto plans =
+                            plans_of_all_ranks(*algorithm, parameters,
+                                               {.root = root, .units = 5, .unit_bytes = 8, .placement = &placement});
+                        const Edges sent = edges_by_caller(plans, StepKind::send, true);
+                        EXPECT_EQ(sent, edges_by_caller(plans, StepKind::recv, true)) << ranks << " ranks, s=" << split;
+                        EXPECT_GE(sent.size(), before);
+                        EXPECT_EQ(sent.size() + edges_by_caller(plans, StepKind::send, false).size(),
+                                  static_cast<std::size_t>(ranks - 1));
+                        before = sent.size();
+                        if (shape != TreeShape::binomial) continue;
+                        int expected = 0;
+                        for (int level = 1; level <= std::min(split, split_tree_levels(ranks)); ++level)
+                            expected += split_tree_messages(ranks, level);
+                        EXPECT_EQ(static_cast<int>(sent.size()), expected) << ranks << " ranks, s=" << split;
+                    }
+                    EXPECT_EQ(before, static_cast<std::size_t>(ranks - 1)) << "at last all are the callers'";
+                }
+}
+
+TEST(SplitTree, IsSplitByTheModelWhereNothingElseIsSaid) {
+    Settings settings;
+    auto& choice = settings.nonblocking_choices[static_cast<std::size_t>(Collective::reduce)];
+    for (const auto& [text, expected] : {std::pair("split-tree", 2), {"split_tree:s=auto", 2}, {"split-tree:s=5", 5}}) {
+        ASSERT_EQ(parse_nonblocking_choice(Collective::reduce, text, choice), std::nullopt) << text;
+        const DecisionTable table =
+            make_nonblocking_table(settings, Collective::reduce, Placement::one_node(58), 64 - 58);
+        EXPECT_EQ(table.front().decision.parameters.tree.split, expected) << text;
+        EXPECT_NE(table.front().decision.what.find("s=" + std::to_string(expected)), std::string::npos);
+    }
+    EXPECT_NE(parse_nonblocking_choice(Collective::reduce, "split-tree:s=many", choice), std::nullopt);
+    EXPECT_NE(parse_nonblocking_choice(Collective::reduce, "split-tree:tree=two_tree", choice), std::nullopt);
 }
 
 TEST(SplitTree, OfOneRankIsNothing) {

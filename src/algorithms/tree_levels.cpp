@@ -1,0 +1,52 @@
+#include "algorithms/tree_levels.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace hcoll {
+
+namespace {
+
+struct WholeTree {
+    const Tree& tree;
+    int size;
+    int root;
+
+    TreeNode node(int index) const { return tree_node(tree, size, index, root); }
+
+    // The level of the message from `child`, where its parent has handled the one before at `before`. It looks no further down
+    // than the limit: chains are as deep as they have members.
+    int next_level(int before, int child, int limit) const {
+        if (before >= limit) return limit + 1;
+        return std::max(before, last_level(child, limit - 1)) + 1;
+    }
+    // Of the messages from all children of `index`: 0 at a leaf.
+    int last_level(int index, int limit) const {
+        int level = 0;
+        for (const int child : node(index).children) {
+            level = next_level(level, child, limit);
+            if (level > limit) break;
+        }
+        return level;
+    }
+};
+
+}  // namespace
+
+TreeLevels tree_levels(const Tree& tree, int size, int index, int root, int limit) {
+    assert(tree.shape != TreeShape::two_tree && limit >= 1 && "one tree has levels, from 1 on");
+    const WholeTree whole{tree, size, root};
+    const TreeNode node = whole.node(index);
+    TreeLevels levels;
+    levels.children.reserve(node.children.size());
+    int level = 0;
+    for (const int child : node.children) levels.children.push_back(level = whole.next_level(level, child, limit));
+    if (node.parent < 0) return levels;
+    for (const int sibling : whole.node(node.parent).children) {
+        levels.parent = whole.next_level(levels.parent, sibling, limit);
+        if (sibling == index || levels.parent > limit) break;
+    }
+    return levels;
+}
+
+}  // namespace hcoll
