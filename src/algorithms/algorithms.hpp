@@ -59,6 +59,7 @@ Plan allgather_dissemination(const PlanRequest& request, const AlgorithmParamete
 Plan allgather_hierarchical(const PlanRequest& request, const AlgorithmParameters& parameters);
 
 Plan barrier_linear(const PlanRequest& request, const AlgorithmParameters& parameters);
+Plan barrier_ring(const PlanRequest& request, const AlgorithmParameters& parameters);
 Plan barrier_binomial(const PlanRequest& request, const AlgorithmParameters& parameters);
 Plan barrier_doubling(const PlanRequest& request, const AlgorithmParameters& parameters);
 Plan barrier_dissemination(const PlanRequest& request, const AlgorithmParameters& parameters);

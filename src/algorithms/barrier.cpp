@@ -1,6 +1,7 @@
 // Barrier: a byte goes where everybody's arrival has to be known (token.hpp).
 //
 //   linear         0 <- 1   0 <- 2   0 <- 3          then back: 0 -> 1   0 -> 2   0 -> 3
+//   ring           0 <- 1 <- 2   0 <- 3              then back: 0 -> 1 -> 2   0 -> 3
 //   binomial       1 -> 0  3 -> 2, 2 -> 0            then back: 0 -> 2, 0 -> 1  2 -> 3
 //   doubling       0-1 2-3, then 0-2 1-3             among a power of two; the others tell a neighbor, and are told
 //   dissemination  r -> r-1, r-2, r-4, ...           any n; a step meets k - 1 ranks on either side
@@ -12,6 +13,7 @@
 // synchronization for InfiniBand (k-way dissemination); Zhu, Goodell, Gropp, Thakur 2009 (leaders).
 // n ranks; all messages are of one byte.
 // linear: 2 (n - 1) messages, as many steps at the port of rank 0.
+// ring: 2 (n - 1) messages between neighbors, 2 (floor(n/2) + 1) steps for n > 2.
 // binomial: 2 ceil(log2 n) steps, 2 (n - 1) messages.
 // doubling: n = p + r, p the largest power of two: log2 p steps, and two where r > 0; p log2 p + 2 r messages.
 // dissemination: ceil(log_k n) steps of at most k - 1 messages each way; n times the messages of one rank, which are
@@ -37,6 +39,10 @@ Plan barrier_along(const Tree& tree, const PlanRequest& request, const Algorithm
 
 Plan barrier_linear(const PlanRequest& request, const AlgorithmParameters& parameters) {
     return barrier_along({.shape = TreeShape::flat}, request, parameters);
+}
+
+Plan barrier_ring(const PlanRequest& request, const AlgorithmParameters& parameters) {
+    return barrier_along({.shape = TreeShape::ring}, request, parameters);
 }
 
 Plan barrier_binomial(const PlanRequest& request, const AlgorithmParameters& parameters) {

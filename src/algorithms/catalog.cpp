@@ -264,6 +264,12 @@ constexpr Algorithm list[] = {
 
     {Collective::barrier, "linear", "all tell rank 0, which tells all", barrier_linear, with(flat, 0), {}},
     {Collective::barrier,
+     "ring",
+     "to rank 0 around both sides of the ring of ranks and back, between neighbors only",
+     barrier_ring,
+     with(ring, 0),
+     {}},
+    {Collective::barrier,
      "binomial",
      "to rank 0 and back along a binomial tree",
      barrier_binomial,
@@ -352,6 +358,30 @@ bool keeps_order(const Algorithm& algorithm, const AlgorithmParameters& paramete
     }
     const LevelTrees& trees = parameters.levels;
     return placement.is_in_rank_order() && !is_two(trees.network) && !is_two(trees.node) && !is_two(trees.socket);
+}
+
+// As few ranks as have others than neighbors in both directions, each on a node of its own and all on one: what an algorithm does
+// between more of them it does between these.
+bool is_between_neighbors(const Algorithm& algorithm, const AlgorithmParameters& parameters) {
+    if (needs_leaders(algorithm, parameters)) return false;
+    constexpr int ranks = 6;
+    const auto is_neighbor = [](int rank, int peer) {
+        return peer == (rank + 1) % ranks || rank == (peer + 1) % ranks;
+    };
+    std::vector<Seat> apart;
+    for (int node = 0; node < ranks; ++node) apart.push_back({node, 0});
+    for (const Placement& placement : {Placement::one_node(ranks), Placement(apart)})
+        for (const bool ordered : {false, true})
+            for (int root = 0; root < (has_root(algorithm.collective) ? ranks : 1); ++root) {
+                const PlanRequest request{.root = root, .units = 64, .ordered = ordered, .placement = &placement};
+                if (ordered && !(is_reduction(algorithm.collective) && keeps_order(algorithm, parameters, placement)))
+                    continue;
+                const auto plans = plans_of_all_ranks(algorithm, parameters, request);
+                for (int rank = 0; rank < ranks; ++rank)
+                    for (const Step& step : plans[static_cast<std::size_t>(rank)].steps)
+                        if (step.is_message() && !is_neighbor(rank, step.peer)) return false;
+            }
+    return true;
 }
 
 }  // namespace hcoll

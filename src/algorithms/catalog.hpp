@@ -92,6 +92,9 @@ std::vector<Plan> plans_of_all_ranks(const Algorithm& algorithm, const Algorithm
 // Can the algorithm run an operation that does not commute there? Equal on all ranks.
 bool keeps_order(const Algorithm& algorithm, const AlgorithmParameters& parameters, const Placement& placement);
 
+// Do all its messages go from a rank to the next or the one before, modulo their number?
+bool is_between_neighbors(const Algorithm& algorithm, const AlgorithmParameters& parameters);
+
 // Does it use the MPI library's collectives among the leaders of nodes?
 inline bool needs_leaders(const Algorithm& algorithm, const AlgorithmParameters& parameters) {
     return algorithm.uses_placement && parameters.network == NetworkModule::vendor;

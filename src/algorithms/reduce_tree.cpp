@@ -7,7 +7,7 @@
 //
 // An operation that does not commute needs the order of ranks: the tree is then rooted at rank 0, where vrank is rank,
 // and rank 0 sends the result on to the root: one step and m bytes more, only if the root is another rank. `flat` and
-// `linear` keep the order for any root.
+// `linear` keep the order for any root; `ring`, whose arms meet between neighbors, becomes `linear`.
 //
 // Source: Luo 2020 (thesis), section 3.1; Herschberg 2021, section 3.5 (ring and linear).
 // n ranks, m bytes: steps as in bcast_tree.cpp in the opposite direction, but for these:
@@ -21,13 +21,14 @@
 namespace hcoll {
 
 Plan reduce_tree(const PlanRequest& request, const AlgorithmParameters& parameters) {
-    const int tree_root = request.ordered && !keeps_order_to_any_root(parameters.tree) ? 0 : request.root;
+    Tree tree = parameters.tree;
+    if (request.ordered && tree.shape == TreeShape::ring) tree.shape = TreeShape::linear;
+    const int tree_root = request.ordered && !keeps_order_to_any_root(tree) ? 0 : request.root;
     PlanBuilder plan(request, parameters.pipeline);
     const bool is_root = request.rank == request.root;
     const Region own = request.in_place ? plan.output() : plan.input();
     const Region result = is_root || request.rank != tree_root ? plan.output() : plan.scratch();
-    reduce_along(plan, RankGroup::all(request.ranks, request.rank), tree_root, parameters.tree, request.ordered, own,
-                 result);
+    reduce_along(plan, RankGroup::all(request.ranks, request.rank), tree_root, tree, request.ordered, own, result);
     if (tree_root != request.root) {
         if (request.rank == tree_root) plan.send(request.root, result);
         if (is_root) plan.recv(tree_root, result);

@@ -107,8 +107,8 @@ bool Background::is_ready(bool speaks) {
 
 bool Background::start_thread(bool speaks) {
     // Where every rank of the node has a core for itself and another one, nobody waits for the thread's.
-    const int ranks = std::max(Process::get().placements().ranks_here(), 1);
-    const bool has_spare_cores = local_place().cores_of_host >= 2 * ranks;
+    const int ranks = Process::get().placements().ranks_here();
+    const bool has_spare_cores = ranks > 0 && local_place().cores_of_host >= 2 * ranks;
     std::vector<int> cores = cores_;
     if (cores.empty() && has_spare_cores) cores = all_cores();
     try {

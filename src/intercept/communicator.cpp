@@ -76,19 +76,25 @@ MPI_Comm make_own_communicator(MPI_Comm parent) {
 #endif
 }
 
-// Buffers may then lie in a device's memory, which only the MPI library may be able to read, and which ranks pass such is
-// known to each of them alone.
-bool has_gpu_runtime() {
-    for (const char* symbol : {"cuInit", "hipInit", "zeInit"})
-        if (dlsym(RTLD_DEFAULT, symbol) != nullptr) return true;
-    return false;
-}
-
 // The same on all ranks; true also where it cannot be told.
 bool is_true_anywhere(bool here, MPI_Comm communicator) {
     const int mine = here ? 1 : 0;
     int anywhere = 1;
     return mpi.Allreduce(&mine, &anywhere, 1, MPI_INT, MPI_MAX, communicator) != MPI_SUCCESS || anywhere != 0;
+}
+
+bool leaves_all_to_vendor(const DecisionTable& table) {
+    for (const SizeRange& range : table)
+        if (range.decision.is_own()) return false;
+    return true;
+}
+
+}  // namespace
+
+bool has_gpu_runtime() {
+    for (const char* symbol : {"cuInit", "hipInit", "zeInit"})
+        if (dlsym(RTLD_DEFAULT, symbol) != nullptr) return true;
+    return false;
 }
 
 // Open MPI says it of MPI_COMM_WORLD and its duplicates only, and means all.
@@ -102,14 +108,6 @@ int tag_upper_bound(MPI_Comm communicator) {
         return guaranteed;
     return found == 0 ? guaranteed : *bound;
 }
-
-bool leaves_all_to_vendor(const DecisionTable& table) {
-    for (const SizeRange& range : table)
-        if (range.decision.is_own()) return false;
-    return true;
-}
-
-}  // namespace
 
 int attach_deletion_hook(MPI_Comm communicator, MPI_Comm_delete_attr_function* on_delete, void* value) {
     // The key is freed at once and lives on with the attribute: there is none to be kept, or to go stale when MPI is
@@ -187,7 +185,7 @@ void Communicator::count_call(MPI_Comm handle, Collective collective) {
     if (state == nullptr || state->mode_ != Mode::counting) return;
     const Settings& settings = Process::get().agreed()->settings;
     // A communicator that is used for these alone, which no built-in rule takes from the vendor, needs no duplicate.
-    if (state->is_within_world_ && has_blocks(collective) &&
+    if (state->is_within_world_ && has_blocks(collective) && !settings.sparse &&
         settings.choice(collective).kind != AlgorithmChoice::Kind::own)
         return;
     const std::uint64_t setup_calls = state->is_within_world_ ? settings.setup_calls : Settings{}.setup_calls;
@@ -249,6 +247,7 @@ void Communicator::give_to_vendor(const char* why) {
 // All ranks are here, in the same call. What differs between them (settings of processes that were not started together,
 // room for one more duplicate) is made equal by the vendor's own collectives before anything depends on it.
 void Communicator::set_up() {
+    if (handle_ == MPI_COMM_WORLD && Process::get().agreed()->settings.sparse) return set_up_among_neighbors();
     const ErrorsReturn errors_return(handle_);
     // What follows blocks, and moves nothing that is in flight, on which another rank may depend before it comes here. When all
     // are here, nobody waits for anything else.
@@ -258,11 +257,7 @@ void Communicator::set_up() {
     }
     Process& process = Process::get();
     std::shared_ptr<const AgreedSettings> agreed = process.agreed();
-    bool has_room = false;
-    {
-        const std::lock_guard lock(registry().mutex);
-        has_room = registry().duplicates < agreed->settings.communicators;
-    }
+    const bool has_room = has_room_for_duplicate(agreed->settings);
     enum { hash, inverse_hash, no_room, not_watched, beyond_world, device, no_progress, fewest_tags, fields };
     std::array<std::uint64_t, fields> mine = {agreed->hash,
                                               ~agreed->hash,
@@ -288,7 +283,8 @@ void Communicator::set_up() {
     DecisionTables decisions =
         make_decisions(agreed->settings, *placement, agreed->settings.shared_memory && placement->nodes() == 1);
     const bool has_progress = all[no_progress] == 0 && agreed->settings.progress != ProgressMode::off;
-    NonblockingTables nonblocking = make_nonblocking_decisions(agreed->settings, *placement, has_progress);
+    NonblockingTables nonblocking = make_nonblocking_decisions(
+        agreed->settings, *placement, has_progress, [&](bool here) { return is_true_anywhere(here, handle_); });
     if (std::all_of(decisions.begin(), decisions.end(), leaves_all_to_vendor) &&
         std::all_of(nonblocking.begin(), nonblocking.end(), leaves_all_to_vendor))
         return give_to_vendor(reason::settings);
@@ -305,9 +301,15 @@ void Communicator::set_up() {
                    static_cast<int>(~all[fewest_tags]));
 }
 
-// `has_progress`: every rank can move what it begins.
+bool Communicator::has_room_for_duplicate(const Settings& settings) {
+    const std::lock_guard lock(registry().mutex);
+    return registry().duplicates < settings.communicators;
+}
+
+// `has_progress`: every rank can move what it begins. `is_true_anywhere` asks all ranks.
 NonblockingTables Communicator::make_nonblocking_decisions(const Settings& settings, const Placement& placement,
-                                                           bool has_progress) const {
+                                                           bool has_progress,
+                                                           const std::function<bool(bool)>& is_true_anywhere) const {
     NonblockingTables tables;
     const auto leave_to_vendor = [&] {
         tables.fill({{.decision = {.parameters = {}, .what = "vendor", .why = reason::no_progress}}});
@@ -320,7 +322,7 @@ NonblockingTables Communicator::make_nonblocking_decisions(const Settings& setti
         tables[i] =
             make_nonblocking_table(settings, static_cast<Collective>(i), placement, Background::get().progress_cores());
     if (std::all_of(tables.begin(), tables.end(), leaves_all_to_vendor)) return tables;
-    if (is_true_anywhere(!Background::get().is_ready(rank_ == 0), handle_)) leave_to_vendor();
+    if (is_true_anywhere(!Background::get().is_ready(rank_ == 0))) leave_to_vendor();
     return tables;
 }
 
@@ -335,6 +337,8 @@ DecisionTables Communicator::make_decisions(const Settings& settings, const Plac
 
 // nullptr on all ranks alike where one of them has none.
 std::shared_ptr<const Placement> Communicator::find_placement(const AgreedSettings& agreed, bool is_within_world) {
+    // Among neighbors nobody has asked where ranks sit.
+    if (is_within_world && agreed.settings.sparse) return std::make_shared<const Placement>(Placement::one_node(size_));
     std::shared_ptr<const Placement> placement = Process::get().placements().find({.communicator = handle_,
                                                                                    .rank = rank_,
                                                                                    .size = size_,
@@ -366,8 +370,8 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
     if (wants_leaders && !make_leaders(duplicate, *placement, leaders))
         for (DecisionTable& table : decisions)
             for (SizeRange& range : table) range.decision.do_without_leaders();
-    own_ = std::make_unique<OwnAlgorithms>(duplicate, rank_, tag_upper_bound, agreed.settings, std::move(placement),
-                                           leaders);
+    own_ = std::make_unique<OwnAlgorithms>(duplicate, rank_, Carriers(duplicate), tag_upper_bound, agreed.settings,
+                                           std::move(placement), leaders);
     const SegmentUse use{.collectives = is_wanted([](const Decision& decision) { return decision.shared; }),
                          .messages = agreed.settings.shared_memory && own_->placement->most_ranks_of_a_node() > 1 &&
                                      is_wanted([](const Decision& decision) { return decision.algorithm != nullptr; })};
@@ -381,6 +385,11 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
         for (std::size_t i = 0; i < collective_count; ++i)
             if (agreed.settings.choices[i].kind == AlgorithmChoice::Kind::automatic)
                 for (SizeRange& range : decisions[i]) range.decision.do_without_single_copy();
+    begin_own(std::move(decisions), std::move(nonblocking));
+}
+
+// Calls run here from now on.
+void Communicator::begin_own(DecisionTables decisions, NonblockingTables nonblocking) {
     for (DecisionTable& table : decisions)
         for (SizeRange& range : table) range.decision.note_order(*own_->placement);
     own_->decisions = std::move(decisions);
@@ -398,8 +407,9 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
         ++registry().duplicates;
     }
     if (rank_ == 0 && log_enabled(LogLevel::debug))
-        log_line(LogLevel::debug, fmt::format("a communicator of {} ranks is set up after {} calls: {}", size_, calls_,
-                                              placement_summary(*own_->placement)));
+        log_line(LogLevel::debug,
+                 fmt::format("a communicator of {} ranks is set up after {} calls: {}", size_, calls_,
+                             own_->neighbors.is_complete() ? "neighbors only" : placement_summary(*own_->placement)));
 }
 
 // False, on all ranks alike, where one of the leaders has none.
@@ -425,6 +435,10 @@ void Communicator::free_duplicate() {
         return;
     }
     // The duplicate's ranks are those of the application's communicator, and all of them are freeing that one.
+    if (own_->neighbors.is_complete()) {
+        own_->neighbors.free();
+        own_->duplicate = MPI_COMM_NULL;
+    }
     for (MPI_Comm* each : {&own_->leaders, &own_->duplicate})
         if (*each != MPI_COMM_NULL && *each != handle_)
             if (const int status = mpi.Comm_free(each); status != MPI_SUCCESS)

@@ -17,10 +17,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "intercept/neighbors.hpp"
 #include "intercept/process.hpp"
 #include "intercept/reduction_kernel.hpp"
 #include "progress/engine.hpp"
@@ -63,6 +65,13 @@ inline constexpr const char* not_watched = "the MPI library does not tell when i
 
 // Has `on_delete` called when `communicator` is freed. The attribute is not copied by MPI_Comm_dup.
 int attach_deletion_hook(MPI_Comm communicator, MPI_Comm_delete_attr_function* on_delete, void* value);
+
+// Is a GPU's runtime loaded? Buffers may then lie in a device's memory, which only the MPI library may be able to read, and which
+// ranks pass such is known to each of them alone.
+bool has_gpu_runtime();
+
+// The largest tag of a communicator, as far as this rank is told.
+int tag_upper_bound(MPI_Comm communicator);
 
 // Memory that outlives a call, up to a bound.
 class ScratchMemory {
@@ -129,16 +138,17 @@ private:
 
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
 struct OwnAlgorithms {
-    OwnAlgorithms(MPI_Comm communicator, int own_rank, int largest_tag, const Settings& settings,
-                  std::shared_ptr<const Placement> where, MPI_Comm leaders_of_nodes)
+    OwnAlgorithms(MPI_Comm communicator, int own_rank, const Carriers& of_messages, int largest_tag,
+                  const Settings& settings, std::shared_ptr<const Placement> where, MPI_Comm leaders_of_nodes)
         : duplicate(communicator),
           rank(own_rank),
+          carriers(of_messages),
           tag_upper_bound(largest_tag),
           leaders(leaders_of_nodes),
           placement(std::move(where)),
           plans(settings.plan_cache),
           flow(placement->ranks()),
-          network(communicator, flow, tag_upper_bound, leaders),
+          network(carriers, flow, tag_upper_bound, leaders),
           nonblocking(placement->ranks(), settings.plan_cache, PointToPoint::nonblocking_sequences(tag_upper_bound),
                       PointToPoint::persistent_sequences(tag_upper_bound)),
           transport(network, drive_vendor, this) {}
@@ -149,8 +159,10 @@ struct OwnAlgorithms {
     // when it is called. `own` is an OwnAlgorithms.
     static void drive_vendor(void* own);
 
-    MPI_Comm duplicate;
-    int rank;
+    MPI_Comm duplicate;  // among neighbors, that with the next rank
+    int rank;            // of this process in the duplicate
+    Carriers carriers;
+    Neighbors neighbors;  // complete where the ranks keep to them
     int tag_upper_bound;
     MPI_Comm leaders;  // of the nodes' leaders, where an algorithm wants it, on those that are
     std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
@@ -270,10 +282,14 @@ private:
     static Communicator* attach(MPI_Comm handle);
     void set_up();
     void give_to_vendor(const char* why);
+    void set_up_among_neighbors();
+    void begin_own(DecisionTables decisions, NonblockingTables nonblocking);
     void make_duplicate(const AgreedSettings& agreed, DecisionTables decisions, NonblockingTables nonblocking,
                         std::shared_ptr<const Placement> placement, int tag_upper_bound);
     NonblockingTables make_nonblocking_decisions(const Settings& settings, const Placement& placement,
-                                                 bool has_progress) const;
+                                                 bool has_progress,
+                                                 const std::function<bool(bool)>& is_true_anywhere) const;
+    static bool has_room_for_duplicate(const Settings& settings);
     DecisionTables make_decisions(const Settings& settings, const Placement& placement, bool has_shared_memory) const;
     bool make_leaders(MPI_Comm duplicate, const Placement& placement, MPI_Comm& leaders) const;
     bool make_segment(const Settings& settings, const SegmentUse& use);

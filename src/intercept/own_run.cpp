@@ -216,7 +216,7 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
                 if (const int status = pack(buffer, count, type, message, own.duplicate); status != MPI_SUCCESS)
                     return status;
         }
-        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, communicator.rank(), 1);
+        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1);
         int status = run_plan(own, *plan, {.input = nullptr, .output = message, .scratch = nullptr, .stride = 1},
                               MPI_BYTE, Elements{}, MPI_OP_NULL, operations);
         if (status == MPI_SUCCESS && !contiguous && !is_root)
@@ -246,8 +246,7 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
                           .units = reduction.count};
         const auto plan = find_plan(own.plans, communicator, decision, key);
         const std::size_t contiguous_bytes = has_no_gaps(own, reduction.type) ? size : 0;
-        ElementOperations operations(reduction.type, reduction.op, own.duplicate, communicator.rank(),
-                                     contiguous_bytes);
+        ElementOperations operations(reduction.type, reduction.op, own.duplicate, own.rank, contiguous_bytes);
         const RunBuffers buffers{.input = in_place ? nullptr : static_cast<const std::byte*>(reduction.send_buffer),
                                  .output = static_cast<std::byte*>(reduction.receive_buffer),
                                  .scratch = scratch_for(own, plan->scratch_units(), extent),
@@ -343,7 +342,7 @@ int run_barrier(Communicator& communicator, const Decision& decision) {
         // The byte that is sent where nothing has come in yet, before those that come in.
         std::byte* memory = own.scratch.get(1 + plan->scratch_units());
         *memory = std::byte{0};
-        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, communicator.rank(), 1);
+        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1);
         return run_plan(own, *plan, {.input = nullptr, .output = memory, .scratch = memory + 1, .stride = 1}, MPI_BYTE,
                         Elements{}, MPI_OP_NULL, operations);
     });

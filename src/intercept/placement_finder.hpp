@@ -29,14 +29,14 @@ public:
     // All ranks of the communicator are in the same call; threads may be in it for different communicators at a time. What
     // cannot be found is taken for one node, on all ranks alike; nullptr where this rank alone failed.
     std::shared_ptr<const Placement> find(const Request& request);
-    // How many ranks of MPI_COMM_WORLD share this process's host, as far as is known.
+    // How many ranks of MPI_COMM_WORLD share this process's host, 0 where that is not known.
     int ranks_here() const { return ranks_here_; }
 
 private:
     std::vector<Seat> gather(MPI_Comm communicator, int rank, int size);
 
     std::shared_ptr<const std::vector<Seat>> world_;  // by rank of MPI_COMM_WORLD; complete when MPI_Init returns
-    int ranks_here_ = 1;
+    int ranks_here_ = 0;
     std::atomic<bool> has_warned_{false};
 };
 

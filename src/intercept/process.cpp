@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <sched.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <filesystem>
 
@@ -72,18 +74,21 @@ void Process::start_world(std::string warning) {
     mpi.Comm_size(MPI_COMM_WORLD, &size);
     note_communicator(rank, size);
     set_finalize_hook();
-    if (size > 1 && broadcast_settings(MPI_COMM_WORLD, rank, agreed_) != MPI_SUCCESS) return;
+    if (size > 1 && !spread_settings(rank, size)) return;
     if (rank == 0) print_warnings();
     warnings_.clear();
     if (agreed_->settings.enable) Background::get().agree(agreed_->settings.progress);
-    if (agreed_->settings.enable) placements_.start_world(rank, size, agreed_->settings.topology);
+    if (agreed_->settings.enable && !agreed_->settings.sparse)
+        placements_.start_world(rank, size, agreed_->settings.topology);
     has_world_ = true;
     if (rank == 0 && log_enabled(LogLevel::info))
         log_line(LogLevel::info, fmt::format("{} ranks, {}, {}", size, library_line_,
                                              agreed_->settings.enable ? "on" : "off (LIBHCOLL_ENABLE=0)"));
     // Who asks for progress wants non-blocking collectives from the first one on, and those set nothing up.
     const ProgressMode progress = agreed_->settings.progress;
-    if (progress == ProgressMode::thread || progress == ProgressMode::calls) Communicator::set_up_now(MPI_COMM_WORLD);
+    const bool asks_for_progress = progress == ProgressMode::thread || progress == ProgressMode::calls;
+    // Among neighbors no call may be the vendor's, which would open connections to others.
+    if (asks_for_progress || agreed_->settings.sparse) Communicator::set_up_now(MPI_COMM_WORLD);
 }
 
 int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const {
@@ -93,11 +98,67 @@ int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr
     if (status != MPI_SUCCESS) return status;
     text.resize(length);
     status = mpi.Bcast(text.data(), static_cast<int>(length), MPI_BYTE, 0, communicator);
-    if (status != MPI_SUCCESS || rank == 0 || text == agreed->text) return status;
+    if (status == MPI_SUCCESS && rank != 0) adopt(text, agreed);
+    return status;
+}
+
+void Process::adopt(std::string_view text, std::shared_ptr<const AgreedSettings>& agreed) const {
+    if (text == agreed->text) return;
     Settings settings = agreed->settings;
     adopt_agreed_text(text, settings);
     agreed = make_agreed(settings);
-    return MPI_SUCCESS;
+}
+
+// Rank 0's settings to all of MPI_COMM_WORLD, in messages between two ranks: along a binomial tree, or, where ranks are to keep to
+// their neighbors, from each to the next. Which of the two it is the settings say, so that a rank that does not have them yet
+// listens to both of those that may have them for it. Nobody leaves before all have heard: no message of the application can
+// come between.
+bool Process::spread_settings(int rank, [[maybe_unused]] int size) {
+#if defined(HCOLL_FLAVOUR_SIMGRID)
+    return broadcast_settings(MPI_COMM_WORLD, rank, agreed_) == MPI_SUCCESS;  // simulated ranks cannot listen to two
+#else
+    const int tag = tag_upper_bound(MPI_COMM_WORLD);
+    const auto number = static_cast<unsigned int>(rank);
+    const int lowest_bit = static_cast<int>(number & -number);
+    const auto send = [&](const void* data, std::size_t bytes, int to) {
+        return mpi.Send(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD) == MPI_SUCCESS;
+    };
+    const auto recv = [&](void* data, std::size_t bytes, int from) {
+        return mpi.Recv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE) ==
+               MPI_SUCCESS;
+    };
+    bool is_well = true;
+    if (rank != 0) {
+        const std::array<int, 2> sources = {rank - 1, rank - lowest_bit};
+        int source = -1;
+        for (std::size_t look = 0; source < 0 && is_well; ++look) {
+            int is_there = 0;
+            is_well = mpi.Iprobe(sources[look % 2], tag, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+            if (is_there != 0) source = sources[look % 2];
+            if (source < 0 && look % 2 == 1) sched_yield();
+        }
+        std::uint64_t length = 0;
+        is_well = is_well && recv(&length, sizeof length, source);
+        std::string text(length, '\0');
+        is_well = is_well && recv(text.data(), length, source);
+        if (is_well) adopt(text, agreed_);
+    }
+    const auto pass_on = [&](int to) {
+        const std::uint64_t length = agreed_->text.size();
+        is_well = is_well && send(&length, sizeof length, to) && send(agreed_->text.data(), length, to);
+    };
+    if (!agreed_->settings.sparse) {
+        for (int bit = 1; bit < size && (rank == 0 || bit < lowest_bit); bit *= 2)
+            if (rank + bit < size) pass_on(rank + bit);
+        return is_well && mpi.Barrier(MPI_COMM_WORLD) == MPI_SUCCESS;
+    }
+    char all_have_heard = 1;
+    if (rank + 1 < size) {
+        pass_on(rank + 1);
+        is_well = is_well && recv(&all_have_heard, 1, rank + 1);
+    }
+    return is_well && (rank == 0 || send(&all_have_heard, 1, rank - 1));
+#endif
 }
 
 void Process::print_warnings() {

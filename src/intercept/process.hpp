@@ -59,7 +59,7 @@ public:
     // After MPI_Init, on all ranks of MPI_COMM_WORLD: agrees on settings, finds out where ranks are, sets the finalize hook.
     // `warning`: one more of this process; may be empty.
     void start_world(std::string warning);
-    // Tells the settings of the communicator's rank 0 to all its ranks, over the communicator itself.
+    // Tells the settings of the communicator's rank 0 to all its ranks, by a collective on the communicator itself.
     int broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const;
     // Prints what is wrong with the settings, once, if this process was not told otherwise: called on one rank.
     void print_warnings();
@@ -74,6 +74,8 @@ public:
 
 private:
     explicit Process(const hcoll_vendor& library);
+    bool spread_settings(int rank, int size);
+    void adopt(std::string_view text, std::shared_ptr<const AgreedSettings>& agreed) const;
     void set_finalize_hook();
     void write_report();
 

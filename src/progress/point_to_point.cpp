@@ -42,8 +42,8 @@ int blocking_sequences_of(int tag_upper_bound) { return (sequences_of(tag_upper_
 
 }  // namespace
 
-PointToPoint::PointToPoint(MPI_Comm communicator, FlowControl& flow, int tag_upper_bound, MPI_Comm leaders)
-    : communicator_(communicator),
+PointToPoint::PointToPoint(const Carriers& carriers, FlowControl& flow, int tag_upper_bound, MPI_Comm leaders)
+    : carriers_(carriers),
       leaders_(leaders),
       flow_(flow),
       blocking_sequences_(blocking_sequences_of(tag_upper_bound)),
@@ -122,14 +122,16 @@ Status PointToPoint::post(std::uint64_t units, Token token, Post&& post) {
 
 Status PointToPoint::send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) {
     const auto isend = flow_.must_synchronize(peer, units * unit_bytes_) ? mpi.Issend : mpi.Isend;
+    const Carriers::Carrier to = carriers_.to(peer);
     return post(units, token, [&](int count, MPI_Datatype type, MPI_Request* request) {
-        return isend(data, count, type, peer, tag_of(tag), communicator_, request);
+        return isend(data, count, type, to.peer, tag_of(tag), to.communicator, request);
     });
 }
 
 Status PointToPoint::recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) {
+    const Carriers::Carrier from = carriers_.from(peer);
     return post(units, token, [&](int count, MPI_Datatype type, MPI_Request* request) {
-        return mpi.Irecv(data, count, type, peer, tag_of(tag), communicator_, request);
+        return mpi.Irecv(data, count, type, from.peer, tag_of(tag), from.communicator, request);
     });
 }
 

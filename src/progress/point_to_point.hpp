@@ -27,12 +27,47 @@ private:
     std::vector<std::uint32_t> ahead_;  // by peer
 };
 
+// The communicators that carry the messages of a rank: one of all ranks; or, where ranks talk to their neighbors in a ring alone,
+// one that it shares with the next rank and one that it shares with the one before, in both of which the lower end has rank 0. A
+// message from a rank to the next travels on theirs, also where the next one is the one before, too.
+class Carriers {
+public:
+    struct Carrier {
+        MPI_Comm communicator;
+        int peer;  // its rank there
+    };
+    explicit Carriers(MPI_Comm all) : with_next_(all) {}
+    Carriers(MPI_Comm with_next, MPI_Comm with_previous, int rank, int ranks)
+        : with_next_(with_next),
+          with_previous_(with_previous),
+          next_((rank + 1) % ranks),
+          previous_((rank + ranks - 1) % ranks) {}
+
+    bool is_ring() const { return next_ >= 0; }
+    Carrier to(int peer) const {
+        if (!is_ring()) [[likely]]
+            return {with_next_, peer};
+        return peer == next_ ? Carrier{with_next_, 1} : Carrier{with_previous_, 0};
+    }
+    Carrier from(int peer) const {
+        if (!is_ring()) [[likely]]
+            return {with_next_, peer};
+        return peer == previous_ ? Carrier{with_previous_, 0} : Carrier{with_next_, 1};
+    }
+
+private:
+    MPI_Comm with_next_;  // or all
+    MPI_Comm with_previous_ = MPI_COMM_NULL;
+    int next_ = -1;
+    int previous_ = -1;
+};
+
 // Driven by one thread at a time. Errors are the vendor's codes; the communicator's error handler must return them.
 class PointToPoint : public Transport {
 public:
     // `tag_upper_bound` is the vendor's (at least 32767). `leaders`: of the leaders of nodes, in the order of their nodes;
     // MPI_COMM_NULL where there is none, or on ranks that are none.
-    PointToPoint(MPI_Comm communicator, FlowControl& flow, int tag_upper_bound, MPI_Comm leaders);
+    PointToPoint(const Carriers& carriers, FlowControl& flow, int tag_upper_bound, MPI_Comm leaders);
 
     // Begins a collective whose units are elements of `type`, of `unit_bytes` bytes each. Collectives that follow one
     // another use different tags, so that a message that is left over by an error is not taken for one of the next. `op` is
@@ -85,7 +120,7 @@ private:
     Status wait_for_one(std::vector<Token>& completed);
     void remove(std::size_t index);
 
-    MPI_Comm communicator_;
+    Carriers carriers_;
     MPI_Comm leaders_;
     MPI_Datatype type_ = MPI_DATATYPE_NULL;
     MPI_Op op_ = MPI_OP_NULL;

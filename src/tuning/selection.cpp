@@ -77,6 +77,16 @@ std::optional<Decision> reproducible_decision(const Settings& settings, Collecti
     return decision_of(reproducible, "setting LIBHCOLL_REPRODUCIBLE");
 }
 
+// Where ranks keep to neighbors: what was chosen, as far as it does, or else an algorithm that keeps any order of operands.
+DecisionTable table_of_neighbors(Collective collective, const AlgorithmChoice& choice, std::string_view name) {
+    if (choice.kind != AlgorithmChoice::Kind::automatic && keeps_to_neighbors(choice))
+        return {{.decision = decision_of(choice, fmt::format("setting LIBHCOLL_{}", to_upper(name)))}};
+    const std::string_view text = collective == Collective::reduce      ? "linear"
+                                  : collective == Collective::allreduce ? "reduce_bcast:tree=linear"
+                                                                        : "ring";
+    return {{.decision = decision_of_rule(collective, text, "setting LIBHCOLL_SPARSE")}};
+}
+
 }  // namespace
 
 void Decision::do_without_leaders() {
@@ -102,6 +112,7 @@ DecisionTable make_nonblocking_table(const Settings& settings, Collective collec
     if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};
     const auto index = static_cast<std::size_t>(collective);
     const AlgorithmChoice& choice = settings.nonblocking_choices[index];
+    if (settings.sparse) return table_of_neighbors(collective, choice, nonblocking_names[index]);
     if (choice.kind != AlgorithmChoice::Kind::automatic) {
         Decision decision = decision_of(choice, fmt::format("setting LIBHCOLL_{}", to_upper(nonblocking_names[index])));
         decision.choose_split(placement.ranks(), placement.nodes() * progress_cores);
@@ -125,6 +136,7 @@ DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, C
                                   const Placement& placement, bool has_shared_memory) {
     if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};
     const AlgorithmChoice& choice = settings.choice(collective);
+    if (settings.sparse) return table_of_neighbors(collective, choice, name_of(collective));
     const bool cannot = choice.kind == AlgorithmChoice::Kind::shared && !has_shared_memory;
     if (choice.kind != AlgorithmChoice::Kind::automatic && !cannot) {
         const std::string setting = fmt::format("LIBHCOLL_{}", to_upper(name_of(collective)));

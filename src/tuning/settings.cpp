@@ -184,6 +184,18 @@ const std::vector<Setting>& registry() {
              return std::nullopt;
          },
          [](const Settings& settings) { return std::string(settings.reproducible ? "1" : "0"); }},
+        {"LIBHCOLL_SPARSE", "switch", "0 or 1",
+         "1 keeps to neighbors: collectives run around the ring or along the line of ranks, so that n ranks that use "
+         "MPI_COMM_WORLD alone open 2 n connections, where the MPI library opens them when they are needed; algorithms "
+         "that talk to others are replaced, and no memory is shared",
+         true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             const auto value = parse_switch(text);
+             if (!value) return fmt::format("'{}' is neither 0 nor 1", text);
+             settings.sparse = *value;
+             return std::nullopt;
+         },
+         [](const Settings& settings) { return std::string(settings.sparse ? "1" : "0"); }},
         {"LIBHCOLL_SETUP_CALLS", "number", "1 to 1G",
          "how many blocking collective calls on a communicator go to the MPI library before its own duplicate is made; "
          "communicators with processes beyond MPI_COMM_WORLD always take the default",
@@ -416,7 +428,33 @@ Settings parse_settings(const Environment& environment, std::vector<std::string>
                             "reproducible instead",
                             to_upper(name_of(collective)), shared ? "shared" : choice.algorithm->name));
     }
+    if (settings.sparse && settings.reproducible) {
+        warnings.emplace_back(
+            "LIBHCOLL_SPARSE: what LIBHCOLL_REPRODUCIBLE=1 runs talks to more than neighbors; 0 is in force");
+        settings.sparse = false;
+    }
+    // Whose ranks it would be shared by is not asked for.
+    if (settings.sparse) settings.shared_memory = false;
+    const auto check = [&](std::string_view name, const AlgorithmChoice& choice) {
+        if (!settings.sparse || keeps_to_neighbors(choice)) return;
+        warnings.push_back(
+            fmt::format("LIBHCOLL_{}: {} talks to more than neighbors; LIBHCOLL_SPARSE=1 runs another "
+                        "algorithm instead",
+                        to_upper(name), choice_text(choice)));
+    };
+    for (std::size_t i = 0; i < collective_count; ++i) check(collective_names[i].name, settings.choices[i]);
+    for (std::size_t i = 0; i < nonblocking_count; ++i) check(nonblocking_names[i], settings.nonblocking_choices[i]);
     return settings;
+}
+
+bool keeps_to_neighbors(const AlgorithmChoice& choice) {
+    switch (choice.kind) {
+        case AlgorithmChoice::Kind::own: return is_between_neighbors(*choice.algorithm, choice.parameters);
+        case AlgorithmChoice::Kind::shared: return false;
+        case AlgorithmChoice::Kind::automatic:
+        case AlgorithmChoice::Kind::vendor: break;
+    }
+    return true;
 }
 
 std::string agreed_text(const Settings& settings) {

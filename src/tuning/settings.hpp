@@ -35,6 +35,9 @@ std::optional<std::string> parse_nonblocking_choice(Collective collective, std::
 // The same in full: algorithm and every parameter.
 std::string choice_text(const AlgorithmChoice& choice);
 
+// May it run where ranks keep to neighbors (LIBHCOLL_SPARSE)?
+bool keeps_to_neighbors(const AlgorithmChoice& choice);
+
 // A parameter's value, and its valid values in words.
 std::string parameter_text(const Parameter& parameter, const AlgorithmParameters& parameters);
 std::string parameter_range(const Parameter& parameter);
@@ -62,6 +65,7 @@ struct Settings {
     std::uint64_t shared_buffer = 0;  // bytes; 0 is auto
     bool enable = true;
     bool reproducible = false;
+    bool sparse = false;
     bool shared_memory = true;
     SingleCopyWay single_copy = SingleCopyWay::automatic;
     ProgressMode progress = ProgressMode::automatic;

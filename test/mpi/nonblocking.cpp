@@ -3,7 +3,7 @@
 //
 //   --case NAME       sweep, promise, several, many, freed, beside, failing, threads (default: all)
 //   --thread-level L  asked of MPI_Init_thread (default 0)
-//   --progress-of-ranks L  LIBHCOLL_PROGRESS of each rank: thread,calls,...
+//   --setting-of-ranks NAME=a,b,...  a setting of each rank
 //   --free-requests   requests are freed while they are pending: for those of the library only
 #include <algorithm>
 #include <cstdlib>
@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "../support/nonblocking_call.hpp"
+#include "../support/setting_of_ranks.hpp"
 
 using namespace hcoll::test;
 
@@ -326,16 +327,6 @@ void failing(const NamedCommunicator& world, std::uint64_t seed) {
     check(MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_ARE_FATAL));
 }
 
-// What ranks set by themselves must not make them wait for one another for ever.
-void set_progress_of_rank(const std::string& list) {
-    const char* number = std::getenv("PMI_RANK");
-    if (number == nullptr) number = std::getenv("OMPI_COMM_WORLD_RANK");
-    if (list.empty() || number == nullptr) return;
-    std::string_view rest = list;
-    for (int before = std::stoi(number); before > 0; --before) rest.remove_prefix(rest.find(',') + 1);
-    setenv("LIBHCOLL_PROGRESS", std::string(rest.substr(0, rest.find(','))).c_str(), 1);
-}
-
 // Threads on communicators of their own, and one that waits for a request of another one.
 void threads(const NamedCommunicator& world, int thread_level, std::uint64_t seed) {
     if (thread_level < MPI_THREAD_MULTIPLE) return;
@@ -365,15 +356,15 @@ void threads(const NamedCommunicator& world, int thread_level, std::uint64_t see
 
 int main(int argc, char** argv) {
     int level = MPI_THREAD_SINGLE;
-    std::string progress_of_ranks;
+    std::string setting_of_ranks;
     for (int i = 1; i + 1 < argc; ++i) {
         if (std::string_view(argv[i]) == "--thread-level") level = std::stoi(argv[i + 1]);
-        if (std::string_view(argv[i]) == "--progress-of-ranks") progress_of_ranks = argv[i + 1];
+        if (std::string_view(argv[i]) == "--setting-of-ranks") setting_of_ranks = argv[i + 1];
     }
-    set_progress_of_rank(progress_of_ranks);
+    set_setting_of_rank(setting_of_ranks);
     Program program(argc, argv, "nonblocking", level);
     (void)program.options().number("--thread-level", 0);
-    (void)program.options().text("--progress-of-ranks", "");
+    (void)program.options().text("--setting-of-ranks", "");
     const std::string only = program.options().text("--case", "all");
     const bool frees_requests = program.options().flag("--free-requests");
     program.options().reject_rest();

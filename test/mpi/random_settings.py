@@ -63,6 +63,7 @@ class Job:
         self.settings["LIBHCOLL_TOPOLOGY"] = draw.choice(LAYOUTS)
         self.settings["LIBHCOLL_SHARED_BUFFER"] = draw.choice(BUFFERS)
         self.settings["LIBHCOLL_SHARED_MEMORY"] = draw.choice(["1", "1", "1", "0"])
+        self.settings["LIBHCOLL_SPARSE"] = draw.choice(["0"] * 7 + ["1"])
         self.settings["LIBHCOLL_SETUP_CALLS"] = draw.choice(["1", "3"])
         self.program = draw.choice(["random_traffic", "random_nonblocking"])
         if self.program == "random_nonblocking":

@@ -225,6 +225,7 @@ TEST(Counts, OfBarriers) {
             EXPECT_LE(found.seconds, static_cast<double>(most)) << algorithm << " " << ranks;
         };
         check("linear", 2 * (n - 1), 2 * (n - 1), 2 * (n - 1));
+        check("ring", 2 * (n - 1), 2 * (n == 2 ? 1 : n / 2), 2 * (n == 2 ? 1 : n / 2 + 1));
         check("binomial", 2 * (n - 1), 2 * ceil_log(2, ranks), 2 * ceil_log(2, ranks));
         check("recursive_doubling", p * log2_p + 2 * (n - p), log2_p + (n == p ? 0 : 2), log2_p + (n == p ? 0 : 3));
         check("dissemination", n * ceil_log(2, ranks), ceil_log(2, ranks), ceil_log(2, ranks));

@@ -232,5 +232,77 @@ TEST(Selection, RulesHoldForTheirRanksAndSizesOnly) {
         nullptr);
 }
 
+TEST(Selection, AmongNeighborsRunsWhatKeepsToThem) {
+    std::vector<std::string> warnings;
+    const Settings settings = parse({{"LIBHCOLL_SPARSE", "1"},
+                                     {"LIBHCOLL_BCAST", "binomial"},
+                                     {"LIBHCOLL_REDUCE", "ring:segment=4k"},
+                                     {"LIBHCOLL_BARRIER", "vendor"},
+                                     {"LIBHCOLL_IREDUCE", "split_tree:tree=linear"}},
+                                    warnings);
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_NE(warnings[0].find("LIBHCOLL_BCAST: binomial"), std::string::npos) << warnings[0];
+    const std::vector<Seat> seats = {{0, 0}, {1, 0}, {0, 0}, {1, 0}, {2, 0}, {0, 0}, {1, 0}};
+    const Placement placement(seats);
+    const auto check = [&](const DecisionTable& table, Collective collective, std::string_view name) {
+        for (const std::uint64_t bytes : {1ULL, 1ULL << 40}) {
+            Decision decision = decide(table, bytes);
+            ASSERT_NE(decision.algorithm, nullptr) << name_of(collective);
+            EXPECT_TRUE(is_between_neighbors(*decision.algorithm, decision.parameters)) << decision.what;
+            decision.note_order(placement);
+            EXPECT_TRUE(decision.keeps_order) << decision.what;
+            if (!name.empty()) {
+                EXPECT_EQ(decision.algorithm->name, name);
+            }
+        }
+    };
+    for (std::size_t i = 0; i < collective_count; ++i) {
+        const auto collective = static_cast<Collective>(i);
+        const DecisionTable table = make_decision_table(settings, VendorKind::mpich, collective, placement, false);
+        if (collective == Collective::barrier)
+            EXPECT_EQ(decide(table, 1).algorithm, nullptr);
+        else
+            check(table, collective, collective == Collective::reduce ? "ring" : "");
+        if (i < nonblocking_count)
+            check(make_nonblocking_table(settings, collective, placement, 1), collective,
+                  collective == Collective::reduce ? "split_tree" : "");
+    }
+}
+
+TEST(Settings, NeighborsAndTheSameBitsForAnyPlacementExcludeEachOther) {
+    std::vector<std::string> warnings;
+    const Settings settings = parse({{"LIBHCOLL_SPARSE", "1"}, {"LIBHCOLL_REPRODUCIBLE", "1"}}, warnings);
+    EXPECT_FALSE(settings.sparse);
+    EXPECT_TRUE(settings.reproducible);
+    EXPECT_EQ(warnings.size(), 1U);
+}
+
+// Six ranks tell which algorithms do: with more of them it is the same.
+TEST(Catalog, KnowsWhichAlgorithmsKeepToNeighbors) {
+    for (const Algorithm& algorithm : algorithms()) {
+        const bool expected = algorithm.name == "ring" || algorithm.name == "linear";
+        const bool is_flat = algorithm.name == "linear" &&
+                             (has_blocks(algorithm.collective) || algorithm.collective == Collective::barrier);
+        const bool is_chain = algorithm.collective == Collective::bcast && algorithm.name == "chain";
+        EXPECT_EQ(is_between_neighbors(algorithm, algorithm.defaults), (expected && !is_flat) || is_chain)
+            << name_of(algorithm.collective) << " " << algorithm.name;
+    }
+    for (const int ranks : {7, 13})
+        for (const Algorithm& algorithm : algorithms()) {
+            if (!is_between_neighbors(algorithm, algorithm.defaults)) continue;
+            const Placement placement = Placement::one_node(ranks);
+            for (int root = 0; root < (has_root(algorithm.collective) ? ranks : 1); ++root) {
+                const auto plans = plans_of_all_ranks(algorithm, algorithm.defaults,
+                                                      {.root = root, .units = 99, .placement = &placement});
+                for (int rank = 0; rank < ranks; ++rank)
+                    for (const Step& step : plans[static_cast<std::size_t>(rank)].steps)
+                        if (step.is_message()) {
+                            EXPECT_TRUE(step.peer == (rank + 1) % ranks || rank == (step.peer + 1) % ranks)
+                                << algorithm.name << ": " << rank << " and " << step.peer;
+                        }
+            }
+        }
+}
+
 }  // namespace
 }  // namespace hcoll
