@@ -369,6 +369,7 @@ bool is_between_neighbors(const Algorithm& algorithm, const AlgorithmParameters&
         return peer == (rank + 1) % ranks || rank == (peer + 1) % ranks;
     };
     std::vector<Seat> apart;
+    apart.reserve(ranks);
     for (int node = 0; node < ranks; ++node) apart.push_back({node, 0});
     for (const Placement& placement : {Placement::one_node(ranks), Placement(apart)})
         for (const bool ordered : {false, true})
