@@ -57,7 +57,7 @@ class Job:
     def __init__(self, number, algorithms):
         draw = random.Random(number)
         self.number = number
-        self.ranks = draw.randint(2, 8)
+        self.ranks = draw.randint(1, 8)
         self.settings = {setting: draw_algorithm(draw, algorithms[collective], collective != "barrier")
                          for collective, setting in SETTINGS.items()}
         self.settings["LIBHCOLL_TOPOLOGY"] = draw.choice(LAYOUTS)
@@ -76,7 +76,8 @@ class Job:
         if self.program == "random_traffic":
             self.options += ["--calls", length]
         else:
-            self.options += ["--steps", length, "--thread-level", draw.choice(["0", "1", "3"])]
+            self.options += ["--steps", length, "--thread-level", draw.choice(["0", "1", "3"]), "--threads",
+                             draw.choice(["1", "1", "2", "3"])]
 
     def command(self, flavour, build):
         command = [os.path.join(SOURCE, "scripts", "mpirun-test"), flavour, str(self.ranks)]

@@ -14,25 +14,33 @@ struct NamedCommunicator {
     int size;
 };
 
-// World first, then others of its ranks; freed last to first.
+// World first, then others of its ranks; freed last to first. Threads that call collectives at the same time need a set each, all
+// but one of duplicates.
 class CommunicatorSet {
 public:
-    CommunicatorSet() {
+    enum class Of { world, duplicates };
+    explicit CommunicatorSet(Of of = Of::world) {
+        MPI_Comm world = MPI_COMM_WORLD;
+        MPI_Comm self = MPI_COMM_SELF;
+        if (of == Of::duplicates) {
+            check(MPI_Comm_dup(MPI_COMM_WORLD, &world));
+            check(MPI_Comm_dup(MPI_COMM_SELF, &self));
+        }
         int rank = 0;
         int size = 0;
-        check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-        check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+        check(MPI_Comm_rank(world, &rank));
+        check(MPI_Comm_size(world, &size));
         MPI_Comm comm = MPI_COMM_NULL;
-        add("world", MPI_COMM_WORLD);
-        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        add("world", world);
+        check(MPI_Comm_dup(world, &comm));
         add("duplicate of world", comm);
-        check(MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &comm));
+        check(MPI_Comm_split(world, 0, size - rank, &comm));
         add("world in reverse", comm);
-        check(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comm));
+        check(MPI_Comm_split(world, rank % 2, rank, &comm));
         add("odd or even ranks", comm);
-        check(MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2 ? 0 : 1, -rank, &comm));
+        check(MPI_Comm_split(world, rank < size / 2 ? 0 : 1, -rank, &comm));
         add("a half, in reverse", comm);
-        add("self", MPI_COMM_SELF);
+        add("self", self);
     }
     ~CommunicatorSet() {
         for (auto it = list_.rbegin(); it != list_.rend(); ++it)

@@ -1,0 +1,81 @@
+// A persistent collective whose results every rank knows beforehand. HCOLL_TEST_PERSISTENT(name) is the MPI library's name of a
+// function that makes one; it is not defined where there is none.
+#pragma once
+
+#include "nonblocking_call.hpp"
+
+#if MPI_VERSION < 4 && defined(OPEN_MPI)
+#include <mpi-ext.h>
+#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define HCOLL_TEST_PERSISTENT(name) MPIX_##name
+#endif
+#elif MPI_VERSION >= 4
+#define HCOLL_TEST_PERSISTENT(name) MPI_##name
+#endif
+
+#if defined(HCOLL_TEST_PERSISTENT)
+
+namespace hcoll::test {
+
+class Persistent {
+public:
+    Persistent(Kind kind, const NamedCommunicator& on, int root, std::size_t count, bool in_place)
+        : kind_(kind), on_(on), root_(root), count_(count), input_(count), output_(count + 1, untouched) {
+        in_place_ = kind == Kind::allreduce && in_place;
+        const auto n = static_cast<int>(count);
+        const void* send = in_place_ ? MPI_IN_PLACE : input_.data();
+        void* receive = kind != Kind::reduce || on.rank == root ? output_.data() : nullptr;
+        if (kind == Kind::bcast)
+            check(HCOLL_TEST_PERSISTENT(Bcast_init)(output_.data(), n, MPI_INT64_T, root, on.comm, MPI_INFO_NULL,
+                                                    &request));
+        else if (kind == Kind::reduce)
+            check(HCOLL_TEST_PERSISTENT(Reduce_init)(send, receive, n, MPI_INT64_T, MPI_SUM, root, on.comm,
+                                                     MPI_INFO_NULL, &request));
+        else
+            check(HCOLL_TEST_PERSISTENT(Allreduce_init)(send, output_.data(), n, MPI_INT64_T, MPI_SUM, on.comm,
+                                                        MPI_INFO_NULL, &request));
+    }
+    Persistent(const Persistent&) = delete;
+    Persistent& operator=(const Persistent&) = delete;
+    ~Persistent() {
+        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
+
+    void fill(std::uint64_t seed) {
+        seed_ = seed;
+        std::fill(output_.begin(), output_.end(), untouched);
+        for (std::size_t i = 0; i < count_; ++i) input_[i] = item(seed, on_.rank, i);
+        if (in_place_ || (kind_ == Kind::bcast && on_.rank == root_))
+            std::copy(input_.begin(), input_.end(), output_.begin());
+    }
+    void look() const {
+        for (std::size_t i = 0; i <= count_; ++i) {
+            const bool gets_result = kind_ != Kind::reduce || on_.rank == root_;
+            std::int64_t right = untouched;
+            if (i < count_ && gets_result && kind_ == Kind::bcast) right = item(seed_, root_, i);
+            if (i < count_ && gets_result && kind_ != Kind::bcast) {
+                right = 0;
+                for (int rank = 0; rank < on_.size; ++rank) right += item(seed_, rank, i);
+            }
+            if (output_[i] != right)
+                fail("item " + std::to_string(i) + " of " + std::to_string(count_) + " on " + on_.name + " is " +
+                     std::to_string(output_[i]) + ", not " + std::to_string(right));
+        }
+    }
+
+    MPI_Request request = MPI_REQUEST_NULL;
+
+private:
+    Kind kind_;
+    NamedCommunicator on_;
+    int root_;
+    std::size_t count_;
+    bool in_place_ = false;
+    std::uint64_t seed_ = 0;
+    std::vector<std::int64_t> input_;
+    std::vector<std::int64_t> output_;
+};
+
+}  // namespace hcoll::test
+
+#endif
