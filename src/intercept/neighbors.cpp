@@ -23,7 +23,6 @@ MPI_Comm make_edge([[maybe_unused]] MPI_Comm parent, [[maybe_unused]] MPI_Group 
     if (mpi.Group_incl(all, 2, ranks.data(), &both) != MPI_SUCCESS) return MPI_COMM_NULL;
     if (mpi.Comm_create_group(parent, both, tag, &edge) != MPI_SUCCESS) edge = MPI_COMM_NULL;
     mpi.Group_free(&both);
-    if (edge != MPI_COMM_NULL && mpi.Comm_set_errhandler(edge, MPI_ERRORS_RETURN) != MPI_SUCCESS) return MPI_COMM_NULL;
 #endif
     return edge;
 }
@@ -54,7 +53,7 @@ Neighbors Neighbors::make(MPI_Comm parent, int rank, int ranks) {
 bool Neighbors::find_largest(std::span<std::uint64_t> values) const {
     constexpr int tag = 0;
     std::vector<std::uint64_t> largest(values.size() + 1);  // the first one: has anything failed?
-    largest[0] = is_complete() ? 0 : 1;
+    largest[0] = is_complete() && !has_failed_ ? 0 : 1;
     std::copy(values.begin(), values.end(), largest.begin() + 1);
     std::vector<std::uint64_t> heard(largest.size());
     const int count = static_cast<int>(largest.size());

@@ -41,6 +41,7 @@ private:
     MPI_Comm previous_ = MPI_COMM_NULL;
     int rank_ = 0;
     int ranks_ = 1;
+    bool has_failed_ = false;  // something else than an edge
 };
 
 }  // namespace hcoll

@@ -60,13 +60,13 @@ public:
         return MPI_SUCCESS;
     }
 
-    bool advance(bool& has_moved) noexcept override {
+    bool advance(Part part, bool& has_moved) noexcept override {
         if (!has_begun_ && !own_.nonblocking.may_start(number_)) return false;
         has_begun_ = true;
         const auto begin = [&](PointToPoint& network, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
             network.begin_nonblocking(number_, type, unit_bytes, op);
         };
-        if (!run_->advance(begin, has_moved, outcome_->status)) return false;
+        if (!run_->advance(begin, part, has_moved, outcome_->status)) return false;
         // The application may free the communicator from here on, but that waits for end().
         note_completion(mpi.Grequest_complete(request_));
         return true;

@@ -104,12 +104,12 @@ public:
         if (collective_.is_free()) delete &collective_;
         own.nonblocking.end_persistent();
     }
-    bool advance(bool& has_moved) noexcept override {
+    bool advance(Part part, bool& has_moved) noexcept override {
         const auto begin = [&](PointToPoint& network, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
             network.begin_persistent(collective_.number_, type, unit_bytes, op);
         };
         int status = MPI_SUCCESS;
-        if (!collective_.run_->advance(begin, has_moved, status)) return false;
+        if (!collective_.run_->advance(begin, part, has_moved, status)) return false;
         collective_.tell(status);
         return true;
     }
@@ -119,13 +119,17 @@ private:
     PersistentCollective& collective_;
 };
 
-// What may fail comes before the vendor's request is active, which somebody will wait for.
+// The vendor judges whether it may be started now. What fails after that is for who waits to be told.
 int PersistentCollective::start(MPI_Request* request) {
     return guarded(comm_, [&] {
         auto run = std::make_unique<Run>(*this);
-        int status = run_->prepare();
-        if (status == MPI_SUCCESS) status = mpi.Start(request);
-        if (status == MPI_SUCCESS) send_on_its_way(std::move(run), run_->patience());
+        int status = mpi.Start(request);
+        if (status != MPI_SUCCESS) return status;
+        status = run_->prepare();
+        if (status != MPI_SUCCESS)
+            tell(status);
+        else
+            send_on_its_way(std::move(run), run_->patience());
         return status;
     });
 }

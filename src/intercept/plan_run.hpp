@@ -77,17 +77,17 @@ public:
     bool has_callers_part() const { return plan_->callers_part != CallersPart::none; }
     bool is_callers_turn() const noexcept { return callers_turn_.is_on(*plan_, engine_); }
     std::chrono::nanoseconds patience() const { return callers_patience(*plan_, unit_bytes_); }
-    // Moves it; `begin(network, type, unit_bytes, op)` says which collective it is. True when it is complete, as `status` says.
+    // Moves that part of it; `begin(network, type, unit_bytes, op)` says which collective it is. True when it is complete, as `status` says.
     template <typename Begin>
-    bool advance(Begin&& begin, bool& has_moved, int& status) noexcept {
+    bool advance(Begin&& begin, Part part, bool& has_moved, int& status) noexcept {
         const std::uint64_t events = engine_.events();
         try {
             if (is_started_) {
-                status = engine_.advance();
+                status = engine_.advance(part);
             } else {
                 is_started_ = true;
                 begin(network_, type_, unit_bytes_, op_);
-                status = engine_.start(*plan_, buffers_, network_, operations_);
+                status = engine_.start(*plan_, buffers_, network_, operations_, part);
             }
             if (engine_.events() != events) has_moved = true;
             if (status == MPI_SUCCESS && !engine_.done()) return false;

@@ -1,11 +1,14 @@
 #include "progress/engine.hpp"
 
 #include <cassert>
+#include <utility>
 
 namespace hcoll {
 
-Status Engine::start(const Plan& plan, const RunBuffers& buffers, Transport& transport, LocalOperations& operations) {
+Status Engine::start(const Plan& plan, const RunBuffers& buffers, Transport& transport, LocalOperations& operations,
+                     Part part) {
     assert(done() && "an engine runs one plan at a time");
+    part_ = part;
     plan_ = &plan;
     buffers_ = buffers;
     transport_ = &transport;
@@ -14,11 +17,19 @@ Status Engine::start(const Plan& plan, const RunBuffers& buffers, Transport& tra
     return run();
 }
 
-Status Engine::advance() {
+Status Engine::advance(Part part) {
+    begin_part(part);
     completed_.clear();
     if (const Status status = transport_->progress(completed_); status != 0) return status;
     for (const Token token : completed_) complete(token);
     return run();
+}
+
+void Engine::begin_part(Part part) {
+    part_ = part;
+    if (other_part_s_.empty()) return;
+    const std::vector<Token> tokens = std::exchange(other_part_s_, {});
+    for (const Token token : tokens) release(token);
 }
 
 void Engine::abandon() { *this = Engine(); }
@@ -54,9 +65,13 @@ Status Engine::drain() {
             token = communications_[next_communication_++];
         } else if (may_compute && has_work()) {
             token = computations_[next_computation_++];
-            may_compute = false;
+            may_compute = !is_in_part(step(step_of(token)));
         } else {
             break;
+        }
+        if (!is_in_part(step(step_of(token)))) [[unlikely]] {
+            other_part_s_.push_back(token);
+            continue;
         }
         if (const Status status = execute(token); status != 0) return status;
     }

@@ -52,16 +52,22 @@ struct RunBuffers {
     std::ptrdiff_t stride = 1;
 };
 
+// What of a split plan is run now: the callers' part (Step::by_caller), the rest, or all. Receives are posted in any case.
+enum class Part : std::uint8_t { all, callers, background };
+
 class Engine {
 public:
     // Posts what can be posted. Plan, transport and operations must outlive the run.
-    Status start(const Plan& plan, const RunBuffers& buffers, Transport& transport, LocalOperations& operations);
+    Status start(const Plan& plan, const RunBuffers& buffers, Transport& transport, LocalOperations& operations,
+                 Part part = Part::all);
     // Handles what has completed, and combines or copies one region at most, so that no message waits for a long row of
     // those; returns without waiting.
-    Status advance();
+    Status advance(Part part = Part::all);
     bool done() const { return open_ == 0; }
     // Is there something to do even if nothing completes?
     bool has_work() const { return next_computation_ < computations_.size(); }
+    // Is there a step that only the other part's run holds back?
+    bool waits_for_other_part() const { return !other_part_s_.empty(); }
     // How many steps are complete, of all runs so far.
     std::uint64_t events() const { return events_[0] + events_[1]; }
     // The same of the callers' part of plans, or of the rest.
@@ -77,6 +83,10 @@ private:
 
     Status run();
     Status drain();
+    bool is_in_part(const Step& step) const {
+        return part_ == Part::all || step.kind == StepKind::recv || step.by_caller == (part_ == Part::callers);
+    }
+    void begin_part(Part part);
     Status execute(Token token);
     void begin_phase();
     void open_segments();
@@ -112,6 +122,8 @@ private:
     std::size_t next_communication_ = 0;
     std::vector<Token> computations_;
     std::size_t next_computation_ = 0;
+    Part part_ = Part::all;
+    std::vector<Token> other_part_s_;  // nothing else holds them back
     std::vector<Token> completed_;
     std::array<std::uint64_t, 2> events_{};  // of what is not by the caller, and of what is
 };

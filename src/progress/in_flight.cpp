@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <new>
 #include <utility>
 
 namespace hcoll {
@@ -21,15 +22,33 @@ void InFlight::add(std::unique_ptr<BackgroundOperation> operation) noexcept {
 
 void InFlight::add_and_lead(std::unique_ptr<BackgroundOperation> operation,
                             std::chrono::nanoseconds patience) noexcept {
-    const auto until = steady_clock::now() + patience;
+    std::shared_ptr<Leading> leading;
+    if (given_up_.load(std::memory_order_relaxed) == 0) {
+        try {
+            leading = std::make_shared<Leading>();
+        } catch (const std::bad_alloc&) {
+            // It is moved without.
+        }
+    }
+    const auto now = steady_clock::now();
+    const auto until = leading == nullptr ? now : now + patience;
+    operation->leading_ = leading;
     operation->left_until_ = until;
-    operation->is_led_ = true;
-    led_.fetch_add(1, std::memory_order_relaxed);
     add(std::move(operation));
-    // What other threads lead counts as well: it can be moved just as well.
-    do {
-        if (!drive()) sched_yield();
-    } while (led_.load(std::memory_order_relaxed) != 0 && steady_clock::now() < until);
+    if (leading == nullptr) {
+        drive(Driver::background);
+        return;
+    }
+    // Who would only wait may as well run the rest.
+    while (true) {
+        const bool has_moved = drive(Driver::leader) || drive(Driver::caller);
+        if (leading->state.load(std::memory_order_acquire) == Leading::over) return;
+        if (steady_clock::now() >= until) break;
+        if (!has_moved) sched_yield();
+    }
+    int state = Leading::going_on;
+    if (leading->state.compare_exchange_strong(state, Leading::given_up))
+        given_up_.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::unique_ptr<BackgroundOperation> InFlight::take_arrivals() {
@@ -48,14 +67,22 @@ bool InFlight::is_left_to_callers(BackgroundOperation& operation) noexcept {
     return now < operation.left_until_;
 }
 
+// What of an operation this one runs.
+Part InFlight::part_for(Driver driver, BackgroundOperation& operation) noexcept {
+    if (!operation.has_callers_part_ || driver == Driver::caller) return Part::all;
+    if (driver == Driver::leader) return operation.leading_ != nullptr ? Part::callers : Part::background;
+    const bool is_overdue = operation.left_until_ != BackgroundOperation::not_yet && !is_left_to_callers(operation);
+    return is_overdue ? Part::all : Part::background;
+}
+
 void InFlight::stop_leading(BackgroundOperation& operation) noexcept {
-    operation.is_led_ = false;
-    led_.fetch_sub(1, std::memory_order_relaxed);
+    const auto leading = std::exchange(operation.leading_, nullptr);
+    if (leading->state.exchange(Leading::over, std::memory_order_acq_rel) == Leading::given_up)
+        given_up_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool InFlight::drive(Driver driver) noexcept {
     if (is_driven_.test_and_set(std::memory_order_acquire)) return false;
-    const bool is_thread = driver == Driver::progress_thread;
     bool has_moved = false;
     bool are_all_left = true;
     std::unique_ptr<BackgroundOperation>* each = &active_;
@@ -63,14 +90,10 @@ bool InFlight::drive(Driver driver) noexcept {
         if (*each == nullptr) *each = take_arrivals();
         if (*each == nullptr) break;
         BackgroundOperation& operation = **each;
-        if (is_thread && is_left_to_callers(operation)) {
-            each = &operation.next_;
-            continue;
-        }
-        are_all_left = false;
-        const bool is_complete = operation.advance(has_moved);
-        if (operation.is_led_ && (is_complete || !operation.is_callers_turn())) stop_leading(operation);
+        const bool is_complete = operation.advance(part_for(driver, operation), has_moved);
+        if (operation.leading_ != nullptr && (is_complete || !operation.is_callers_turn())) stop_leading(operation);
         if (!is_complete) {
+            are_all_left = are_all_left && is_left_to_callers(operation);
             each = &operation.next_;
             continue;
         }
@@ -81,7 +104,7 @@ bool InFlight::drive(Driver driver) noexcept {
         count_.fetch_sub(1, std::memory_order_release);
         has_moved = true;
     }
-    if (is_thread) are_all_left_ = are_all_left;
+    if (driver == Driver::background) are_all_left_.store(are_all_left, std::memory_order_relaxed);
     is_driven_.clear(std::memory_order_release);
     return has_moved;
 }

@@ -88,7 +88,11 @@ void PointToPoint::begin_as(int sequence, MPI_Datatype type, std::uint64_t unit_
 
 // What is large waits for its receiver anyhow.
 bool FlowControl::must_synchronize(int peer, std::uint64_t bytes) {
-    std::uint32_t& ahead = ahead_[static_cast<std::size_t>(peer)];
+    const auto number = static_cast<std::size_t>(peer);
+    auto& page = pages_[number / page_peers];
+    if (page == nullptr) [[unlikely]]
+        page = std::make_unique<std::array<std::uint32_t, page_peers>>();
+    std::uint32_t& ahead = (*page)[number % page_peers];
     ahead += message_weight + static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, most_ahead));
     if (ahead < most_ahead) return false;
     ahead = 0;

@@ -8,7 +8,9 @@
 // each collective has a sequence, half of which are for blocking ones, a quarter for non-blocking and one for persistent ones.
 #pragma once
 
+#include <array>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "progress/engine.hpp"
@@ -19,12 +21,14 @@ namespace hcoll {
 // What peers may have to keep of what this rank has sent, since they last caught up. Used by one thread at a time.
 class FlowControl {
 public:
-    explicit FlowControl(int ranks) : ahead_(static_cast<std::size_t>(ranks), 0) {}
-    // Does a message of so many bytes fill what the peer may be left to keep?
+    explicit FlowControl(int ranks) : pages_((static_cast<std::size_t>(ranks) + page_peers - 1) / page_peers) {}
+    // Does a message of so many bytes fill what the peer may be left to keep? May throw std::bad_alloc.
     bool must_synchronize(int peer, std::uint64_t bytes);
 
 private:
-    std::vector<std::uint32_t> ahead_;  // by peer
+    // A rank talks to few of many.
+    static constexpr std::size_t page_peers = 256;
+    std::vector<std::unique_ptr<std::array<std::uint32_t, page_peers>>> pages_;  // by peer; those that were needed
 };
 
 // The communicators that carry the messages of a rank: one of all ranks; or, where ranks talk to their neighbors in a ring alone,

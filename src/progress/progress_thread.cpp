@@ -103,7 +103,7 @@ void ProgressThread::run() {
         in_flight_.wait_for_any();
         int looks_in_vain = 0;
         while (in_flight_.any() && !must_stop_) {
-            if (in_flight_.drive(InFlight::Driver::progress_thread))
+            if (in_flight_.drive(InFlight::Driver::background))
                 looks_in_vain = 0;
             else if (in_flight_.are_all_left_to_callers())
                 in_flight_.wait_for_another(std::chrono::milliseconds(1));

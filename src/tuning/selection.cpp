@@ -112,10 +112,17 @@ DecisionTable make_nonblocking_table(const Settings& settings, Collective collec
     if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};
     const auto index = static_cast<std::size_t>(collective);
     const AlgorithmChoice& choice = settings.nonblocking_choices[index];
-    if (settings.sparse) return table_of_neighbors(collective, choice, nonblocking_names[index]);
+    const auto split = [&](Decision& decision) {
+        decision.choose_split(placement.ranks(), placement.nodes() * progress_cores);
+    };
+    if (settings.sparse) {
+        DecisionTable table = table_of_neighbors(collective, choice, nonblocking_names[index]);
+        for (SizeRange& range : table) split(range.decision);
+        return table;
+    }
     if (choice.kind != AlgorithmChoice::Kind::automatic) {
         Decision decision = decision_of(choice, fmt::format("setting LIBHCOLL_{}", to_upper(nonblocking_names[index])));
-        decision.choose_split(placement.ranks(), placement.nodes() * progress_cores);
+        split(decision);
         return {{.decision = std::move(decision)}};
     }
     // Below, a call is over before its rank can compute, and on one node ranks and threads would want the same cores.

@@ -35,7 +35,7 @@ std::optional<std::uint64_t> parse_parameter(const Parameter& parameter, std::st
         if (found == parameter.names.end()) return std::nullopt;
         return static_cast<std::uint64_t>(found - parameter.names.begin());
     }
-    if (parameter.kind == ParameterKind::number_or_auto && text == "auto") return automatic_number;
+    if (parameter.kind == ParameterKind::number_or_auto && to_lower(text) == "auto") return automatic_number;
     const auto value = parse_size(text);
     if (!value || *value < parameter.minimum || *value > parameter.maximum) return std::nullopt;
     return value;
@@ -187,7 +187,7 @@ const std::vector<Setting>& registry() {
         {"LIBHCOLL_SPARSE", "switch", "0 or 1",
          "1 keeps to neighbors: collectives run around the ring or along the line of ranks, so that n ranks that use "
          "MPI_COMM_WORLD alone open 2 n connections, where the MPI library opens them when they are needed; algorithms "
-         "that talk to others are replaced, and no memory is shared",
+         "that talk to others are replaced, no memory is shared, and where ranks sit does not matter",
          true,
          [](Settings& settings, std::string_view text) -> Problem {
              const auto value = parse_switch(text);

@@ -2,6 +2,7 @@
 // TCP connections to others its process holds. For test/cluster/test_connections.py.
 //
 //   --only-init   nothing but MPI_Init
+//   --blocking    no non-blocking ones
 #include "../support/program.hpp"
 
 #include <dirent.h>
@@ -75,7 +76,7 @@ void compose(void* left, void* right, int* count, MPI_Datatype*) {
 
 class Collectives {
 public:
-    Collectives(int rank, int size) : rank_(rank), size_(size) { check(MPI_Op_create(compose, 0, &composition_)); }
+    Collectives(int rank, int size, bool only_blocking) : rank_(rank), size_(size), only_blocking_(only_blocking) { check(MPI_Op_create(compose, 0, &composition_)); }
     ~Collectives() { MPI_Op_free(&composition_); }
     Collectives(const Collectives&) = delete;
     Collectives& operator=(const Collectives&) = delete;
@@ -98,6 +99,7 @@ private:
         Values values = rank_ == root ? expected : Values(count);
         check(MPI_Bcast(values.data(), static_cast<int>(count), MPI_INT64_T, root, MPI_COMM_WORLD));
         require(values == expected, "MPI_Bcast");
+        if (only_blocking_) return;
         if (rank_ != root) std::fill(values.begin(), values.end(), 0);
         MPI_Request request = MPI_REQUEST_NULL;
         check(MPI_Ibcast(values.data(), static_cast<int>(count), MPI_INT64_T, root, MPI_COMM_WORLD, &request));
@@ -125,6 +127,7 @@ private:
             check(MPI_Allreduce(mine.data(), result.data(), n, MPI_INT64_T, op, MPI_COMM_WORLD));
             require(result == expected, "MPI_Allreduce");
         }
+        if (only_blocking_) return;
         Values result(count);
         MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
         Values of_root(count);
@@ -151,6 +154,7 @@ private:
 
     int rank_;
     int size_;
+    bool only_blocking_;
     MPI_Op composition_ = MPI_OP_NULL;
 };
 
@@ -163,9 +167,9 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     failure_context() = {"neighbors", rank, 0};
-    const bool only_init = argc > 1 && std::string_view(argv[1]) == "--only-init";
-    if (!only_init) {
-        const Collectives collectives(rank, size);
+    const std::string_view option = argc > 1 ? argv[1] : "";
+    if (option != "--only-init") {
+        const Collectives collectives(rank, size, option == "--blocking");
         for (const std::size_t count : {std::size_t{2}, std::size_t{1000}, std::size_t{50'000}})
             for (const int root : {0, size / 2, size - 1}) collectives.run(count, root);
     }

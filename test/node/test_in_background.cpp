@@ -95,7 +95,7 @@ public:
         callers_turn_.begin(self_.plan, engine_);
     }
     bool is_callers_turn() const noexcept override { return callers_turn_.is_on(self_.plan, engine_); }
-    bool advance(bool& has_moved) noexcept override {
+    bool advance(Part part, bool& has_moved) noexcept override {
         const std::uint64_t events = engine_.events();
         if (!is_started_) {
             is_started_ = true;
@@ -103,9 +103,9 @@ public:
             const RunBuffers buffers{reinterpret_cast<const std::byte*>(self_.input.data()),
                                      reinterpret_cast<std::byte*>(self_.output.data()),
                                      reinterpret_cast<std::byte*>(scratch_.data()), sizeof(Operand)};
-            has_failed_ = engine_.start(self_.plan, buffers, transport_, operations_) != 0;
+            has_failed_ = engine_.start(self_.plan, buffers, transport_, operations_, part) != 0;
         } else {
-            has_failed_ = engine_.advance() != 0;
+            has_failed_ = engine_.advance(part) != 0;
         }
         has_moved = has_moved || engine_.events() != events;
         if (!has_failed_ && !engine_.done()) return false;
@@ -189,7 +189,7 @@ public:
         int cores = 0;
     };
     explicit Look(Found& found) : found_(found) {}
-    bool advance(bool&) noexcept override {
+    bool advance(Part, bool&) noexcept override {
         sigset_t blocked;
         pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
         found_.blocks_signals = sigismember(&blocked, SIGTERM) == 1 && sigismember(&blocked, SIGUSR1) == 1;
@@ -234,7 +234,68 @@ TEST(InBackground, CoresThatDoNotExistBindNothing) {
     EXPECT_FALSE(thread.is_bound());
 }
 
-// It is the callers' turn until it has moved so many times.
+// Eight ranks, of whose tree the last level is the callers': what the background does by itself, and what callers do. In both
+// collectives that level is the messages between 0 and 1, 2 and 3, and so on.
+TEST(InBackground, NeitherPartOfASplitTreeRunsTheOther) {
+    constexpr int ranks = 8;
+    for (const Collective collective : {Collective::bcast, Collective::reduce})
+        for (const std::uint64_t segment : {std::uint64_t{0}, 2 * sizeof(Operand)}) {
+            PlanCase plan_case;
+            plan_case.algorithm = find_algorithm(collective, "split_tree");
+            plan_case.parameters = plan_case.algorithm->defaults;
+            plan_case.parameters.tree.split = 1;
+            plan_case.parameters.pipeline.segment_bytes = segment;
+            plan_case.ranks = ranks;
+            plan_case.units = 200;
+            plan_case.unit_bytes = sizeof(Operand);
+            PreparedCase prepared = prepare(plan_case, build_plans(plan_case));
+            Post post;
+            OperandOperations operations(false);
+            std::deque<PostTransport> transports;
+            std::vector<Engine> engines(ranks);
+            std::vector<std::vector<Operand>> scratch(ranks);
+            const Part first = collective == Collective::bcast ? Part::background : Part::callers;
+            for (int rank = 0; rank < ranks; ++rank) {
+                const auto index = static_cast<std::size_t>(rank);
+                SimulatedRank& self = prepared.ranks[index];
+                scratch[index].resize(self.plan.scratch_units());
+                transports.emplace_back(post, 0, rank);
+                const RunBuffers buffers{reinterpret_cast<const std::byte*>(self.input.data()),
+                                         reinterpret_cast<std::byte*>(self.output.data()),
+                                         reinterpret_cast<std::byte*>(scratch[index].data()), sizeof(Operand)};
+                ASSERT_EQ(engines[index].start(self.plan, buffers, transports.back(), operations, first), 0);
+            }
+            const auto run = [&](Part part) {
+                for (int round = 0; round < 3000; ++round)
+                    for (Engine& engine : engines) ASSERT_EQ(engine.done() ? 0 : engine.advance(part), 0);
+            };
+            const auto events = [&](bool by_caller) {
+                std::uint64_t sum = 0;
+                for (const Engine& engine : engines) sum += engine.events(by_caller);
+                return sum;
+            };
+            const auto instances = [&](bool by_caller) {
+                std::uint64_t sum = 0;
+                for (const SimulatedRank& each : prepared.ranks) sum += each.plan.instances(by_caller);
+                return sum;
+            };
+            run(first);
+            const bool callers_begin = first == Part::callers;
+            EXPECT_EQ(events(!callers_begin), 0U) << "one part has run the other";
+            if (segment == 0) {
+                EXPECT_EQ(events(callers_begin), instances(callers_begin));
+            }
+            for (int turn = 0; turn < 100; ++turn) {
+                run(first == Part::background ? Part::callers : Part::background);
+                run(first);
+            }
+            for (const bool by_caller : {false, true}) EXPECT_EQ(events(by_caller), instances(by_caller));
+            const auto defect = compare(plan_case, prepared);
+            EXPECT_FALSE(defect) << *defect;
+        }
+}
+
+// It is the callers' turn until they have moved it so many times; then it is one move of anybody else's.
 class CallersOwn : public BackgroundOperation {
 public:
     struct Moves {
@@ -243,12 +304,14 @@ public:
         std::atomic<bool> may_end{true};
     };
     CallersOwn(Moves& moves, int turns) : BackgroundOperation(true), moves_(moves), turns_(turns) {}
-    bool advance(bool& has_moved) noexcept override {
-        has_moved = true;
+    bool advance(Part part, bool& has_moved) noexcept override {
         const bool is_maker = std::this_thread::get_id() == maker_;
+        if (turns_ == 0 && !is_maker) return true;
+        if (part == Part::background || !moves_.may_end || turns_ == 0) return false;
+        has_moved = true;
         ++(is_maker ? moves_.by_maker : moves_.by_others);
-        turns_ -= turns_ > 0 && moves_.may_end ? 1 : 0;
-        return turns_ == 0 && !is_maker;
+        --turns_;
+        return false;
     }
     bool is_callers_turn() const noexcept override { return turns_ > 0; }
 
@@ -258,14 +321,14 @@ private:
     std::thread::id maker_ = std::this_thread::get_id();
 };
 
-TEST(InBackground, TheCallThatBeginsItRunsTheCallersPartAndTheThreadTheRest) {
+TEST(InBackground, TheCallThatBeginsItRunsTheCallersPart) {
     InFlight in_flight;
     ProgressThread thread(in_flight, {}, false);
     CallersOwn::Moves moves;
     in_flight.add_and_lead(std::make_unique<CallersOwn>(moves, 100), std::chrono::hours(1));
     EXPECT_EQ(moves.by_maker, 100);
     while (in_flight.any()) sched_yield();
-    EXPECT_EQ(moves.by_others, 1);
+    EXPECT_EQ(moves.by_others, 0);
 }
 
 // The others of its tree may never come, or the application may never ask again.
@@ -273,24 +336,42 @@ TEST(InBackground, WhatNoCallerEndsIsTheThreadsAfterAWhile) {
     InFlight in_flight;
     ProgressThread thread(in_flight, {}, false);
     CallersOwn::Moves moves;
-    moves.may_end = false;
-    in_flight.add_and_lead(std::make_unique<CallersOwn>(moves, 1), std::chrono::milliseconds(2));
-    moves.may_end = true;
-    while (in_flight.any()) sched_yield();
-    EXPECT_GE(moves.by_maker, 1);
-
-    CallersOwn::Moves left;
-    in_flight.add(std::make_unique<CallersOwn>(left, 1));
+    in_flight.add(std::make_unique<CallersOwn>(moves, 1));
     EXPECT_TRUE(in_flight.any_with_callers_part());
     while (in_flight.any()) sched_yield();
-    EXPECT_EQ(left.by_maker, 0);
+    EXPECT_EQ(moves.by_maker, 0);
+    EXPECT_EQ(moves.by_others, 1);
     EXPECT_FALSE(in_flight.any_with_callers_part());
+}
+
+// A call that has given up once shows that somebody is late: later ones lose no time with it, and have theirs again afterwards.
+TEST(InBackground, ACallDoesNotWaitWhereAnEarlierOneHasGivenUp) {
+    InFlight in_flight;
+    auto thread = std::make_unique<ProgressThread>(in_flight, std::vector<int>{}, false);
+    CallersOwn::Moves stuck;
+    stuck.may_end = false;
+    in_flight.add_and_lead(std::make_unique<CallersOwn>(stuck, 1), std::chrono::milliseconds(2));
+    EXPECT_EQ(stuck.by_maker, 0);
+    CallersOwn::Moves later;
+    later.may_end = false;
+    in_flight.add_and_lead(std::make_unique<CallersOwn>(later, 1), std::chrono::hours(1));
+    EXPECT_TRUE(in_flight.any());
+    stuck.may_end = true;
+    later.may_end = true;
+    while (in_flight.any()) sched_yield();
+    thread.reset();
+
+    CallersOwn::Moves again;
+    in_flight.add_and_lead(std::make_unique<CallersOwn>(again, 3), std::chrono::hours(1));
+    EXPECT_EQ(again.by_maker, 3);
+    ProgressThread other(in_flight, {}, false);
+    while (in_flight.any()) sched_yield();
 }
 
 TEST(InBackground, WhoDrivesInsideOfAnOperationIsTurnedAway) {
     struct Nested : BackgroundOperation {
         Nested(InFlight& list, bool& answer) : in_flight(list), inner(answer) {}
-        bool advance(bool&) noexcept override {
+        bool advance(Part, bool&) noexcept override {
             inner = in_flight.drive();
             return true;
         }
@@ -310,7 +391,7 @@ TEST(InBackground, WhoDrivesInsideOfAnOperationIsTurnedAway) {
 TEST(InBackground, AThreadThatHangsIsLeftAlone) {
     struct Hang : BackgroundOperation {
         Hang(std::atomic<bool>& begin, std::atomic<bool>& end) : has_begun(begin), may_end(end) {}
-        bool advance(bool&) noexcept override {
+        bool advance(Part, bool&) noexcept override {
             has_begun = true;
             while (!may_end) sched_yield();
             return true;

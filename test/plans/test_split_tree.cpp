@@ -96,7 +96,7 @@ TEST(SplitTree, IsACutThroughAnyTree) {
 TEST(SplitTree, IsSplitByTheModelWhereNothingElseIsSaid) {
     Settings settings;
     auto& choice = settings.nonblocking_choices[static_cast<std::size_t>(Collective::reduce)];
-    for (const auto& [text, expected] : {std::pair("split-tree", 2), {"split_tree:s=auto", 2}, {"split-tree:s=5", 5}}) {
+    for (const auto& [text, expected] : {std::pair("split-tree", 2), {"split_tree:s=Auto", 2}, {"split-tree:s=5", 5}}) {
         ASSERT_EQ(parse_nonblocking_choice(Collective::reduce, text, choice), std::nullopt) << text;
         const DecisionTable table =
             make_nonblocking_table(settings, Collective::reduce, Placement::one_node(58), 64 - 58);
