@@ -319,8 +319,8 @@ NonblockingTables Communicator::make_nonblocking_decisions(const Settings& setti
         return tables;
     }
     for (std::size_t i = 0; i < nonblocking_count; ++i)
-        tables[i] =
-            make_nonblocking_table(settings, static_cast<Collective>(i), placement, Background::get().progress_cores());
+        tables[i] = make_nonblocking_table(settings, Process::vendor_kind(), static_cast<Collective>(i), placement,
+                                           Background::get().progress_cores());
     if (std::all_of(tables.begin(), tables.end(), leaves_all_to_vendor)) return tables;
     if (is_true_anywhere(!Background::get().is_ready(rank_ == 0))) leave_to_vendor();
     return tables;

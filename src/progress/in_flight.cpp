@@ -79,6 +79,12 @@ void InFlight::stop_leading(BackgroundOperation& operation) noexcept {
     const auto leading = std::exchange(operation.leading_, nullptr);
     if (leading->state.exchange(Leading::over, std::memory_order_acq_rel) == Leading::given_up)
         given_up_.fetch_sub(1, std::memory_order_relaxed);
+    // The rest is for the progress thread, which may sleep.
+    {
+        const std::lock_guard lock(mutex_);
+        are_all_left_.store(false, std::memory_order_relaxed);
+    }
+    arrival_.notify_one();
 }
 
 bool InFlight::drive(Driver driver) noexcept {
@@ -116,7 +122,8 @@ void InFlight::wait_for_any() {
 
 void InFlight::wait_for_another(std::chrono::nanoseconds longest) {
     std::unique_lock lock(mutex_);
-    arrival_.wait_for(lock, longest, [&] { return is_interrupted_ || arrivals_ != nullptr; });
+    arrival_.wait_for(lock, longest,
+                      [&] { return is_interrupted_ || arrivals_ != nullptr || !are_all_left_to_callers(); });
 }
 
 void InFlight::interrupt() {

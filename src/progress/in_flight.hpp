@@ -64,8 +64,8 @@ public:
 
     // For the progress thread. Sleeps until there is any, or until interrupt().
     void wait_for_any();
-    // Has the progress thread, when it drove last, left all of them to the callers? Then it sleeps until there is another one, or
-    // for some time.
+    // Has the progress thread, when it drove last, left all of them to the callers? Then it sleeps until there is another one or a
+    // call has led one through, or for some time.
     bool are_all_left_to_callers() const { return are_all_left_.load(std::memory_order_relaxed); }
     void wait_for_another(std::chrono::nanoseconds longest);
     void interrupt();

@@ -107,8 +107,14 @@ void Decision::choose_split(int ranks, int progress_cores) {
     what = choice_text({AlgorithmChoice::Kind::own, algorithm, parameters});
 }
 
-DecisionTable make_nonblocking_table(const Settings& settings, Collective collective, const Placement& placement,
-                                     int progress_cores) {
+void Decision::shorten_segments(std::uint64_t most_bytes) {
+    if (algorithm == nullptr || parameters.pipeline.segment_bytes <= most_bytes) return;
+    parameters.pipeline.segment_bytes = most_bytes;
+    what = choice_text({AlgorithmChoice::Kind::own, algorithm, parameters});
+}
+
+DecisionTable make_nonblocking_table(const Settings& settings, VendorKind vendor, Collective collective,
+                                     const Placement& placement, int progress_cores) {
     if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};
     const auto index = static_cast<std::size_t>(collective);
     const AlgorithmChoice& choice = settings.nonblocking_choices[index];
@@ -127,15 +133,19 @@ DecisionTable make_nonblocking_table(const Settings& settings, Collective collec
     }
     // Below, a call is over before its rank can compute, and on one node ranks and threads would want the same cores.
     constexpr std::uint64_t too_short = (64 << 10) - 1;
-    const Decision vendor = vendor_decision("built-in rule (non-blocking)");
-    if (placement.nodes() == 1) return {{.decision = vendor}};
-    DecisionTable table{{too_short, vendor}};
+    const Decision of_vendor = vendor_decision("built-in rule (non-blocking)");
+    if (placement.nodes() == 1) return {{.decision = of_vendor}};
+    // Longer messages begin with a handshake in MPICH, and each half of it waits for somebody to look (docs/tuning.md).
+    constexpr std::uint64_t without_handshake = 16 << 10;
+    DecisionTable table{{too_short, of_vendor}};
     for (SizeRange& range : modelled_table(collective, placement)) {
         range.decision.do_without_leaders();
-        if (range.decision.algorithm == nullptr) range.decision = vendor;
+        if (range.decision.algorithm == nullptr) range.decision = of_vendor;
+        if (vendor == VendorKind::mpich && has_root(collective)) range.decision.shorten_segments(without_handshake);
         add_row(table, range.largest_bytes, std::move(range.decision));
     }
-    if (table.back().largest_bytes != std::numeric_limits<std::uint64_t>::max()) table.push_back({.decision = vendor});
+    if (table.back().largest_bytes != std::numeric_limits<std::uint64_t>::max())
+        table.push_back({.decision = of_vendor});
     return table;
 }
 

@@ -31,6 +31,8 @@ struct Decision {
     void do_without_single_copy();
     // Of a split tree, where the model is to say how many levels the calling ranks run.
     void choose_split(int ranks, int progress_cores);
+    // Of an algorithm in segments: they are to be no longer than that.
+    void shorten_segments(std::uint64_t most_bytes);
 };
 
 // Decisions by bytes of the message's type signature, in ascending order; the last one has no bound.
@@ -47,8 +49,8 @@ DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, C
 
 // The same for non-blocking ones, which nothing but messages carries. So many cores of this node make progress: they decide how
 // many levels of a split tree run in the calling ranks, which need not be alike on all of them.
-DecisionTable make_nonblocking_table(const Settings& settings, Collective collective, const Placement& placement,
-                                     int progress_cores);
+DecisionTable make_nonblocking_table(const Settings& settings, VendorKind vendor, Collective collective,
+                                     const Placement& placement, int progress_cores);
 
 inline const Decision& decide(const DecisionTable& table, std::uint64_t bytes) {
     auto range = table.begin();

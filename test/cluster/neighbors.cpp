@@ -76,7 +76,9 @@ void compose(void* left, void* right, int* count, MPI_Datatype*) {
 
 class Collectives {
 public:
-    Collectives(int rank, int size, bool only_blocking) : rank_(rank), size_(size), only_blocking_(only_blocking) { check(MPI_Op_create(compose, 0, &composition_)); }
+    Collectives(int rank, int size, bool only_blocking) : rank_(rank), size_(size), only_blocking_(only_blocking) {
+        check(MPI_Op_create(compose, 0, &composition_));
+    }
     ~Collectives() { MPI_Op_free(&composition_); }
     Collectives(const Collectives&) = delete;
     Collectives& operator=(const Collectives&) = delete;

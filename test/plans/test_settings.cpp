@@ -164,14 +164,20 @@ TEST(Selection, InTheBackgroundRunsWhatASettingSaysOrWhatIsLongAndCrossesNodes) 
     const std::vector<Seat> seats = {{0, 0}, {0, 0}, {1, 0}, {1, 0}};
     const Placement two_nodes(seats);
     for (const Placement& placement : {Placement::one_node(4), two_nodes}) {
-        const DecisionTable chain = make_nonblocking_table(settings, Collective::bcast, placement, 1);
+        const DecisionTable chain =
+            make_nonblocking_table(settings, VendorKind::openmpi, Collective::bcast, placement, 1);
         EXPECT_EQ(decide(chain, 1).algorithm->name, "chain");
         EXPECT_EQ(decide(chain, 1).why, "setting LIBHCOLL_IBCAST");
     }
-    const DecisionTable inside = make_nonblocking_table(settings, Collective::allreduce, Placement::one_node(4), 1);
-    const DecisionTable across = make_nonblocking_table(settings, Collective::allreduce, two_nodes, 1);
+    const DecisionTable inside =
+        make_nonblocking_table(settings, VendorKind::openmpi, Collective::allreduce, Placement::one_node(4), 1);
+    const DecisionTable across =
+        make_nonblocking_table(settings, VendorKind::openmpi, Collective::allreduce, two_nodes, 1);
     for (const std::uint64_t bytes : {8ULL, 1ULL << 20, 1ULL << 40}) EXPECT_FALSE(decide(inside, bytes).is_own());
     EXPECT_FALSE(decide(across, 8).is_own());
+    for (const SizeRange& range : make_nonblocking_table({}, VendorKind::mpich, Collective::reduce, two_nodes, 1)) {
+        EXPECT_LE(range.decision.parameters.pipeline.segment_bytes, 16U << 10) << range.decision.what;
+    }
     EXPECT_TRUE(decide(across, 1 << 20).is_own());
     for (const SizeRange& range : across) {
         EXPECT_FALSE(range.decision.shared);
@@ -256,7 +262,7 @@ TEST(Selection, AmongNeighborsRunsWhatKeepsToThem) {
             }
         }
     };
-    const DecisionTable split = make_nonblocking_table(settings, Collective::reduce, placement, 1);
+    const DecisionTable split = make_nonblocking_table(settings, VendorKind::openmpi, Collective::reduce, placement, 1);
     EXPECT_GE(decide(split, 1).parameters.tree.split, 0) << "chosen by the model here, too";
     for (std::size_t i = 0; i < collective_count; ++i) {
         const auto collective = static_cast<Collective>(i);
@@ -266,7 +272,7 @@ TEST(Selection, AmongNeighborsRunsWhatKeepsToThem) {
         else
             check(table, collective, collective == Collective::reduce ? "ring" : "");
         if (i < nonblocking_count)
-            check(make_nonblocking_table(settings, collective, placement, 1), collective,
+            check(make_nonblocking_table(settings, VendorKind::openmpi, collective, placement, 1), collective,
                   collective == Collective::reduce ? "split_tree" : "");
     }
 }

@@ -99,7 +99,7 @@ TEST(SplitTree, IsSplitByTheModelWhereNothingElseIsSaid) {
     for (const auto& [text, expected] : {std::pair("split-tree", 2), {"split_tree:s=Auto", 2}, {"split-tree:s=5", 5}}) {
         ASSERT_EQ(parse_nonblocking_choice(Collective::reduce, text, choice), std::nullopt) << text;
         const DecisionTable table =
-            make_nonblocking_table(settings, Collective::reduce, Placement::one_node(58), 64 - 58);
+            make_nonblocking_table(settings, VendorKind::openmpi, Collective::reduce, Placement::one_node(58), 64 - 58);
         EXPECT_EQ(table.front().decision.parameters.tree.split, expected) << text;
         EXPECT_NE(table.front().decision.what.find("s=" + std::to_string(expected)), std::string::npos);
     }
