@@ -71,10 +71,8 @@ constexpr Parameter split_levels{
     [](const Parameters& p) {
         return p.tree.split == modelled_split ? automatic_number : static_cast<std::uint64_t>(p.tree.split);
     }};
-constexpr Parameter one_tree = choice_parameter(
-    "tree", std::span(tree_names).first<std::size(tree_names) - 1>(), "shape of the tree",
-    [](Parameters& p, std::uint64_t value) { p.tree.shape = static_cast<TreeShape>(value); },
-    [](const Parameters& p) { return static_cast<std::uint64_t>(p.tree.shape); });
+constexpr Parameter one_tree =
+    choice_parameter("tree", std::span(tree_names).first<std::size(tree_names) - 1>(), tree.help, tree.set, tree.get);
 // Of every k-nomial tree that there is.
 constexpr Parameter tree_radix = number_parameter(
     "radix", 2, 64, "radix of k_nomial trees",

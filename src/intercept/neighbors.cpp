@@ -43,7 +43,12 @@ Neighbors Neighbors::make(MPI_Comm parent, int rank, int ranks) {
     neighbors.ranks_ = ranks;
     MPI_Group all = MPI_GROUP_NULL;
     if (mpi.Comm_group(parent, &all) != MPI_SUCCESS) return neighbors;
-    neighbors.in_turns([&](int lower, MPI_Comm& edge) { edge = make_edge(parent, all, lower, (lower + 1) % ranks); });
+    neighbors.in_turns([&](int lower, MPI_Comm& edge) {
+        edge = make_edge(parent, all, lower, (lower + 1) % ranks);
+        // The other end has the edge in any case, so this one keeps it.
+        if (edge != MPI_COMM_NULL && mpi.Comm_set_errhandler(edge, MPI_ERRORS_RETURN) != MPI_SUCCESS)
+            neighbors.has_failed_ = true;
+    });
     mpi.Group_free(&all);
     return neighbors;
 }

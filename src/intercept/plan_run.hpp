@@ -77,7 +77,8 @@ public:
     bool has_callers_part() const { return plan_->callers_part != CallersPart::none; }
     bool is_callers_turn() const noexcept { return callers_turn_.is_on(*plan_, engine_); }
     std::chrono::nanoseconds patience() const { return callers_patience(*plan_, unit_bytes_); }
-    // Moves that part of it; `begin(network, type, unit_bytes, op)` says which collective it is. True when it is complete, as `status` says.
+    // Moves that part of it; `begin(network, type, unit_bytes, op)` says which collective it is. True when it is complete, as
+    // `status` says.
     template <typename Begin>
     bool advance(Begin&& begin, Part part, bool& has_moved, int& status) noexcept {
         const std::uint64_t events = engine_.events();

@@ -26,6 +26,14 @@ std::uint64_t fnv1a(std::string_view text) {
     return hash;
 }
 
+// Rank 0's settings, as text, in place of this rank's.
+void adopt(std::string_view text, std::shared_ptr<const AgreedSettings>& agreed) {
+    if (text == agreed->text) return;
+    Settings settings = agreed->settings;
+    adopt_agreed_text(text, settings);
+    agreed = make_agreed(settings);
+}
+
 // MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, the last one set first: whatever the
 // application does in hooks of its own is done before this one, and MPI still works in it (MPI 4.0, section 11.2.4).
 int on_finalize(MPI_Comm, int, void*, void*) {
@@ -100,13 +108,6 @@ int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr
     status = mpi.Bcast(text.data(), static_cast<int>(length), MPI_BYTE, 0, communicator);
     if (status == MPI_SUCCESS && rank != 0) adopt(text, agreed);
     return status;
-}
-
-void Process::adopt(std::string_view text, std::shared_ptr<const AgreedSettings>& agreed) const {
-    if (text == agreed->text) return;
-    Settings settings = agreed->settings;
-    adopt_agreed_text(text, settings);
-    agreed = make_agreed(settings);
 }
 
 // Rank 0's settings to all of MPI_COMM_WORLD, in messages between two ranks: along a binomial tree, or, where ranks are to keep to

@@ -75,7 +75,6 @@ public:
 private:
     explicit Process(const hcoll_vendor& library);
     bool spread_settings(int rank, int size);
-    void adopt(std::string_view text, std::shared_ptr<const AgreedSettings>& agreed) const;
     void set_finalize_hook();
     void write_report();
 

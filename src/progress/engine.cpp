@@ -1,7 +1,6 @@
 #include "progress/engine.hpp"
 
 #include <cassert>
-#include <utility>
 
 namespace hcoll {
 
@@ -26,10 +25,10 @@ Status Engine::advance(Part part) {
 }
 
 void Engine::begin_part(Part part) {
+    if (part == part_) return;
     part_ = part;
-    if (other_part_s_.empty()) return;
-    const std::vector<Token> tokens = std::exchange(other_part_s_, {});
-    for (const Token token : tokens) release(token);
+    for (const Token token : other_part_s_) release(token);
+    other_part_s_.clear();
 }
 
 void Engine::abandon() { *this = Engine(); }

@@ -148,6 +148,15 @@ Problem parse_name(std::string_view text, std::span<const std::string_view> name
     return std::nullopt;
 }
 
+Problem parse_on_off(std::string_view text, bool& value) {
+    const auto parsed = parse_switch(text);
+    if (!parsed) return fmt::format("'{}' is neither 0 nor 1", text);
+    value = *parsed;
+    return std::nullopt;
+}
+
+std::string_view on_off_text(bool value) { return value ? "1" : "0"; }
+
 Problem parse_number(std::string_view text, std::uint64_t minimum, std::uint64_t maximum, std::uint64_t& value) {
     const auto parsed = parse_size(text);
     if (!parsed || *parsed < minimum || *parsed > maximum)
@@ -159,13 +168,8 @@ Problem parse_number(std::string_view text, std::uint64_t minimum, std::uint64_t
 const std::vector<Setting>& registry() {
     static const std::vector<Setting> list = {
         {"LIBHCOLL_ENABLE", "switch", "0 or 1", "0 leaves every collective to the MPI library", true,
-         [](Settings& settings, std::string_view text) -> Problem {
-             const auto value = parse_switch(text);
-             if (!value) return fmt::format("'{}' is neither 0 nor 1", text);
-             settings.enable = *value;
-             return std::nullopt;
-         },
-         [](const Settings& settings) { return std::string(settings.enable ? "1" : "0"); }},
+         [](Settings& settings, std::string_view text) { return parse_on_off(text, settings.enable); },
+         [](const Settings& settings) { return std::string(on_off_text(settings.enable)); }},
         choice_setting<Collective::bcast>("LIBHCOLL_BCAST", "what MPI_Bcast runs"),
         choice_setting<Collective::reduce>("LIBHCOLL_REDUCE", "what MPI_Reduce runs"),
         choice_setting<Collective::allreduce>("LIBHCOLL_ALLREDUCE", "what MPI_Allreduce runs"),
@@ -176,26 +180,14 @@ const std::vector<Setting>& registry() {
         {"LIBHCOLL_REPRODUCIBLE", "switch", "0 or 1",
          "1 gives Reduce and Allreduce the same bits for any placement of the same ranks; algorithms that do not are "
          "replaced by one that does; a warning names what stays with the MPI library (LIBHCOLL_COMMUNICATORS)",
-         true,
-         [](Settings& settings, std::string_view text) -> Problem {
-             const auto value = parse_switch(text);
-             if (!value) return fmt::format("'{}' is neither 0 nor 1", text);
-             settings.reproducible = *value;
-             return std::nullopt;
-         },
-         [](const Settings& settings) { return std::string(settings.reproducible ? "1" : "0"); }},
+         true, [](Settings& settings, std::string_view text) { return parse_on_off(text, settings.reproducible); },
+         [](const Settings& settings) { return std::string(on_off_text(settings.reproducible)); }},
         {"LIBHCOLL_SPARSE", "switch", "0 or 1",
          "1 keeps to neighbors: collectives run around the ring or along the line of ranks, so that n ranks that use "
          "MPI_COMM_WORLD alone open 2 n connections, where the MPI library opens them when they are needed; algorithms "
          "that talk to others are replaced, no memory is shared, and where ranks sit does not matter",
-         true,
-         [](Settings& settings, std::string_view text) -> Problem {
-             const auto value = parse_switch(text);
-             if (!value) return fmt::format("'{}' is neither 0 nor 1", text);
-             settings.sparse = *value;
-             return std::nullopt;
-         },
-         [](const Settings& settings) { return std::string(settings.sparse ? "1" : "0"); }},
+         true, [](Settings& settings, std::string_view text) { return parse_on_off(text, settings.sparse); },
+         [](const Settings& settings) { return std::string(on_off_text(settings.sparse)); }},
         {"LIBHCOLL_SETUP_CALLS", "number", "1 to 1G",
          "how many blocking collective calls on a communicator go to the MPI library before its own duplicate is made; "
          "communicators with processes beyond MPI_COMM_WORLD always take the default",
@@ -218,13 +210,8 @@ const std::vector<Setting>& registry() {
          [](const Settings& settings) { return size_text(settings.plan_cache); }},
         {"LIBHCOLL_SHARED_MEMORY", "switch", "0 or 1",
          "0: the ranks of a node share no memory, and send one another messages of the MPI library instead", true,
-         [](Settings& settings, std::string_view text) -> Problem {
-             const auto value = parse_switch(text);
-             if (!value) return fmt::format("'{}' is neither 0 nor 1", text);
-             settings.shared_memory = *value;
-             return std::nullopt;
-         },
-         [](const Settings& settings) { return std::string(settings.shared_memory ? "1" : "0"); }},
+         [](Settings& settings, std::string_view text) { return parse_on_off(text, settings.shared_memory); },
+         [](const Settings& settings) { return std::string(on_off_text(settings.shared_memory)); }},
         {"LIBHCOLL_SHARED_BUFFER", "size", "auto, or 64k to 64M",
          "shared memory that a rank has for long messages of one communicator to the ranks of its node; where all "
          "ranks are on one node, half as much comes on top for results, and as much again for algorithms that send "

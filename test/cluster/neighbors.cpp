@@ -4,12 +4,12 @@
 //   --only-init   nothing but MPI_Init
 //   --blocking    no non-blocking ones
 #include "../support/program.hpp"
+#include "../support/user_operation.hpp"
 
 #include <dirent.h>
 
 #include <cstring>
 #include <fstream>
-#include <numeric>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -62,16 +62,12 @@ std::vector<std::string> connections() {
     return found;
 }
 
-// Composition of maps x -> a x + b modulo a prime, a pair of values being one: it does not commute.
-constexpr std::int64_t modulus = 65521;
+// Composes the maps that the values stand for: it does not commute (user_operation.hpp).
 void compose(void* left, void* right, int* count, MPI_Datatype*) {
     const auto* a = static_cast<const std::int64_t*>(left);
     auto* b = static_cast<std::int64_t*>(right);
-    for (int i = 0; i + 1 < *count; i += 2) {
-        const std::int64_t scale = a[i] * b[i] % modulus;
-        b[i + 1] = (a[i] * b[i + 1] + a[i + 1]) % modulus;
-        b[i] = scale;
-    }
+    for (int i = 0; i < *count; ++i)
+        b[i] = combine_words(Op::user_affine, static_cast<std::uint32_t>(a[i]), static_cast<std::uint32_t>(b[i]));
 }
 
 class Collectives {
@@ -93,7 +89,8 @@ public:
 private:
     static Values of_rank(int rank, std::size_t count) {
         Values values(count);
-        for (std::size_t i = 0; i < count; ++i) values[i] = (rank + 2) * 1000 + static_cast<std::int64_t>(i % 997);
+        for (std::size_t i = 0; i < count; ++i)
+            values[i] = (std::int64_t{rank} + 2) << 16 | static_cast<std::int64_t>(1 + i % 997);
         return values;
     }
     void bcast(std::size_t count, int root) const {
