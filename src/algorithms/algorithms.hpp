@@ -2,6 +2,7 @@
 #pragma once
 
 #include "algorithms/along_levels.hpp"
+#include "algorithms/cut.hpp"
 #include "algorithms/plan_builder.hpp"
 #include "algorithms/tree.hpp"
 
@@ -11,10 +12,14 @@ namespace hcoll {
 enum class NetworkModule : std::uint8_t { tree, vendor };
 enum class NetworkExchange : std::uint8_t { recursive_multiplying, rabenseifner, ring };
 
+// Of `split`: what the cost model says (tuning/split_tree.hpp).
+inline constexpr int modelled_split = -1;
+
 struct AlgorithmParameters {
     PipelineParameters pipeline;
     Tree tree;          // where there is one level
     LevelTrees levels;  // where there are several
+    int split = 0;      // levels of messages, from the leaves, that calling ranks run (cut.hpp)
     NetworkModule network = NetworkModule::tree;
     NetworkExchange exchange = NetworkExchange::recursive_multiplying;
     int radix = 2;             // of exchanges; 0: what fits the ranks of a node

@@ -1,46 +1,17 @@
 #include "algorithms/along_tree.hpp"
 
-#include <algorithm>
 #include <array>
 
-#include "algorithms/tree_levels.hpp"
 #include "algorithms/two_tree.hpp"
 
 namespace hcoll {
 
 namespace {
 
-// Which of a node's messages are the callers' part: none, unless the tree is split.
-class Split {
-public:
-    Split() = default;
-    Split(PlanBuilder& plan, const RankGroup& group, int root, const Tree& tree, CallersPart part)
-        : tree_split_(std::max(tree.split, 0)) {
-        if (tree_split_ == 0) return;
-        plan.split(part);
-        levels_ = tree_levels(tree, group.size(), group.self(), root, tree_split_);
-    }
-    void at_parent(PlanBuilder& plan) const { plan.by_caller(tree_split_ != 0 && levels_.parent <= tree_split_); }
-    void at_child(PlanBuilder& plan, std::size_t index) const {
-        plan.by_caller(tree_split_ != 0 && levels_.children[index] <= tree_split_);
-    }
-
-private:
-    int tree_split_ = 0;
-    TreeLevels levels_;
-};
-
-void pass_down(PlanBuilder& plan, const TreeNode& node, const Region& data, const Split& split) {
-    if (node.parent >= 0) {
-        split.at_parent(plan);
-        plan.recv(node.parent, data);
-    }
+void pass_down(PlanBuilder& plan, const TreeNode& node, const Region& data) {
+    if (node.parent >= 0) plan.recv(node.parent, data);
     // The largest subtree, which is the last child, has the longest way to go and gets the segment first.
-    for (std::size_t index = node.children.size(); index-- > 0;) {
-        split.at_child(plan, index);
-        plan.send(node.children[index], data);
-    }
-    plan.by_caller(false);
+    for (std::size_t index = node.children.size(); index-- > 0;) plan.send(node.children[index], data);
 }
 
 // Memory for what children send: for so many at once that none has to wait, but not for all of a large number.
@@ -61,14 +32,11 @@ private:
 };
 
 // Any order will do: what comes in is combined into one accumulator.
-Region combine_in_place(PlanBuilder& plan, const TreeNode& node, const Region& own, const Region& result,
-                        const Split& split) {
+Region combine_in_place(PlanBuilder& plan, const TreeNode& node, const Region& own, const Region& result) {
     const bool own_is_input = own.buffer == Buffer::input;
     Partials partials(plan, own);
     Region sum = own;
-    for (std::size_t index = 0; index < node.children.size(); ++index) {
-        split.at_child(plan, index);
-        const int child = node.children[index];
+    for (const int child : node.children) {
         const bool starts_sum = own_is_input && sum == own;
         const Region partial = !starts_sum ? partials.next() : node.parent < 0 ? result : plan.scratch(own);
         plan.recv(child, partial);
@@ -79,8 +47,7 @@ Region combine_in_place(PlanBuilder& plan, const TreeNode& node, const Region& o
 }
 
 // From left to right. The right operand of a combination is where its result is, so the sum moves from one to the next.
-Region combine_in_order(PlanBuilder& plan, const TreeNode& node, const Region& own, const Region& result,
-                        const Split& split) {
+Region combine_in_order(PlanBuilder& plan, const TreeNode& node, const Region& own, const Region& result) {
     const int children = static_cast<int>(node.children.size());
     const bool result_is_free = node.parent < 0 && !(result == own);
     Partials partials(plan, own);
@@ -92,7 +59,6 @@ Region combine_in_order(PlanBuilder& plan, const TreeNode& node, const Region& o
         if (!is_own) {
             operand = is_last && result_is_free ? result : partials.next();
             const auto child = static_cast<std::size_t>(i < node.lower ? i : i - 1);
-            split.at_child(plan, child);
             plan.recv(node.children[child], operand);
         } else if (own.buffer == Buffer::input && i > 0) {
             operand = is_last && result_is_free ? result : partials.next();
@@ -104,40 +70,33 @@ Region combine_in_order(PlanBuilder& plan, const TreeNode& node, const Region& o
     return sum;
 }
 
-void pass_up(PlanBuilder& plan, const TreeNode& node, bool ordered, const Region& own, const Region& result,
-             const Split& split) {
-    const Region sum =
-        ordered ? combine_in_order(plan, node, own, result, split) : combine_in_place(plan, node, own, result, split);
+void pass_up(PlanBuilder& plan, const TreeNode& node, bool ordered, const Region& own, const Region& result) {
+    const Region sum = ordered ? combine_in_order(plan, node, own, result) : combine_in_place(plan, node, own, result);
     if (node.parent >= 0) {
-        split.at_parent(plan);
         plan.send(node.parent, sum);
     } else if (!(sum == result)) {
         plan.copy(sum, result);
     }
-    plan.by_caller(false);
 }
 
 }  // namespace
 
 void bcast_along(PlanBuilder& plan, const RankGroup& group, int root, const Tree& tree, const Region& data) {
     if (!group.has_self()) return;
-    if (tree.shape != TreeShape::two_tree)
-        return pass_down(plan, tree_node(tree, group, root), data, {plan, group, root, tree, CallersPart::last});
+    if (tree.shape != TreeShape::two_tree) return pass_down(plan, tree_node(tree, group, root), data);
     const auto nodes = two_tree_nodes(group, root);
     for (int half = 0; half < 2; ++half)
-        pass_down(plan, nodes[static_cast<std::size_t>(half)], piece_of(data, half, 2), {});
+        pass_down(plan, nodes[static_cast<std::size_t>(half)], piece_of(data, half, 2));
 }
 
 void reduce_along(PlanBuilder& plan, const RankGroup& group, int root, const Tree& tree, bool ordered,
                   const Region& own, const Region& result) {
     if (!group.has_self()) return;
-    if (tree.shape != TreeShape::two_tree)
-        return pass_up(plan, tree_node(tree, group, root), ordered, own, result,
-                       {plan, group, root, tree, CallersPart::first});
+    if (tree.shape != TreeShape::two_tree) return pass_up(plan, tree_node(tree, group, root), ordered, own, result);
     const auto nodes = two_tree_nodes(group, root);
     for (int half = 0; half < 2; ++half)
-        pass_up(plan, nodes[static_cast<std::size_t>(half)], ordered, piece_of(own, half, 2), piece_of(result, half, 2),
-                {});
+        pass_up(plan, nodes[static_cast<std::size_t>(half)], ordered, piece_of(own, half, 2),
+                piece_of(result, half, 2));
 }
 
 }  // namespace hcoll

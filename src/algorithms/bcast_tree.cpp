@@ -26,7 +26,8 @@ namespace hcoll {
 Plan bcast_tree(const PlanRequest& request, const AlgorithmParameters& parameters) {
     PlanBuilder plan(request, parameters.pipeline);
     bcast_along(plan, RankGroup::all(request.ranks, request.rank), request.root, parameters.tree, plan.output());
-    return plan.finish();
+    const auto node_of = [&](int rank) { return tree_node(parameters.tree, request.ranks, rank, request.root); };
+    return cut(plan.finish(), Collective::bcast, node_of, request.rank, parameters.split);
 }
 
 }  // namespace hcoll

@@ -62,14 +62,13 @@ constexpr Parameter split_levels{
     0,
     64,
     {},
-    "levels of the tree, from the leaves, that calling ranks run; the rest runs in the background; auto: by the number "
-    "of "
-    "ranks and of progress cores",
+    "levels of messages, from the leaves, that calling ranks run where the collective is non-blocking; the rest runs "
+    "in the background; auto: by the number of ranks and of progress cores",
     [](Parameters& p, std::uint64_t value) {
-        p.tree.split = value == automatic_number ? modelled_split : static_cast<int>(value);
+        p.split = value == automatic_number ? modelled_split : static_cast<int>(value);
     },
     [](const Parameters& p) {
-        return p.tree.split == modelled_split ? automatic_number : static_cast<std::uint64_t>(p.tree.split);
+        return p.split == modelled_split ? automatic_number : static_cast<std::uint64_t>(p.split);
     }};
 constexpr Parameter one_tree =
     choice_parameter("tree", std::span(tree_names).first<std::size(tree_names) - 1>(), tree.help, tree.set, tree.get);
@@ -146,6 +145,10 @@ constexpr const Parameter* han[] = {&network, &node,  &socket,   &sockets, &tree
                                     &segment, &sends, &receives, &window};
 constexpr const Parameter* levels[] = {&network_tree, &node,  &socket,   &sockets, &tree_radix,
                                        &segment,      &sends, &receives, &window};
+constexpr const Parameter* splitting_han[] = {&split_levels, &network, &node,  &socket,   &sockets,
+                                              &tree_radix,   &segment, &sends, &receives, &window};
+constexpr const Parameter* splitting_levels[] = {&split_levels, &network_tree, &node,  &socket,   &sockets,
+                                                 &tree_radix,   &segment,      &sends, &receives, &window};
 constexpr const Parameter* smp[] = {&exchange_radix, &node, &socket, &sockets, &segment, &sends, &receives, &window};
 constexpr const Parameter* nap[] = {&nap_radix, &segment, &sends, &receives, &window};
 constexpr const Parameter* multi_leader[] = {&leaders, &collecting_node, &exchange, &exchange_radix,
@@ -173,7 +176,7 @@ constexpr Parameters with_radix(int radix, std::uint64_t segment_bytes) {
 }
 constexpr Parameters with_split(std::uint64_t segment_bytes) {
     Parameters parameters = with(TreeShape::binomial, segment_bytes);
-    parameters.tree.split = modelled_split;
+    parameters.split = modelled_split;
     return parameters;
 }
 constexpr Parameters multi_leader_defaults() {
@@ -208,9 +211,9 @@ constexpr Algorithm list[] = {
     {Collective::bcast, "scatter_ring", "scatter, then allgather around a ring", bcast_scatter_ring,
      with(binomial, 128 * kibi), pipelined},
     {Collective::bcast, "topology_tree", "one tree that follows nodes, sockets and cores, in segments", bcast_han,
-     with_levels(chain, chain, chain, 128 * kibi), levels, Order::always, true},
+     with_levels(chain, chain, chain, 128 * kibi), splitting_levels, Order::always, true},
     {Collective::bcast, "han", "through network, node and socket, each level by a module of its own", bcast_han,
-     with_levels(binomial, binomial, binomial, 512 * kibi), han, Order::always, true},
+     with_levels(binomial, binomial, binomial, 512 * kibi), splitting_han, Order::always, true},
 
     {Collective::reduce, "flat", "from each rank to the root", reduce_tree, with(flat, 64 * kibi), pipelined},
     {Collective::reduce, "chain", "from rank to rank in segments; the most bandwidth for large messages", reduce_tree,
@@ -233,9 +236,9 @@ constexpr Algorithm list[] = {
     {Collective::reduce, "rabenseifner", "reduce-scatter, then gather", reduce_rabenseifner, with(binomial, 0),
      pipelined},
     {Collective::reduce, "topology_tree", "one tree that follows nodes, sockets and cores, in segments", reduce_han,
-     with_levels(chain, chain, chain, 64 * kibi), levels, Order::in_rank_order, true, true},
+     with_levels(chain, chain, chain, 64 * kibi), splitting_levels, Order::in_rank_order, true, true},
     {Collective::reduce, "han", "through network, node and socket, each level by a module of its own", reduce_han,
-     with_levels(binomial, binomial, binomial, 512 * kibi), han, Order::in_rank_order, true, true},
+     with_levels(binomial, binomial, binomial, 512 * kibi), splitting_han, Order::in_rank_order, true, true},
     {Collective::reduce, "reproducible", "the same bits for any placement of the ranks and any root",
      reduce_reproducible, with(binomial, 512 * kibi), pipelined, Order::always, true},
 
@@ -347,15 +350,13 @@ std::vector<Plan> plans_of_all_ranks(const Algorithm& algorithm, const Algorithm
 }
 
 bool keeps_order(const Algorithm& algorithm, const AlgorithmParameters& parameters, const Placement& placement) {
-    const auto is_two = [](const Tree& each) { return each.shape == TreeShape::two_tree; };
     switch (algorithm.order) {
         case Order::always: return true;
         case Order::never: return false;
-        case Order::by_tree: return !is_two(parameters.tree);
+        case Order::by_tree: return parameters.tree.shape != TreeShape::two_tree;
         case Order::in_rank_order: break;
     }
-    const LevelTrees& trees = parameters.levels;
-    return placement.is_in_rank_order() && !is_two(trees.network) && !is_two(trees.node) && !is_two(trees.socket);
+    return placement.is_in_rank_order() && !has_two_trees(parameters.levels);
 }
 
 // As few ranks as have others than neighbors in both directions, each on a node of its own and all on one: what an algorithm does

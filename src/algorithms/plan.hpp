@@ -62,7 +62,7 @@ inline constexpr std::uint32_t max_channels = 64;
 inline constexpr std::uint32_t max_window = 64;
 
 // In a non-blocking collective, what a calling rank is to run by itself: nothing; the steps that come first, in the call; or
-// those that come last, when it waits. The rest runs in the background ("split-tree", algorithms/tree_levels.hpp).
+// those that come last, when it waits. The rest runs in the background ("split-tree", algorithms/cut.hpp).
 enum class CallersPart : std::uint8_t { none, first, last };
 
 struct Step {

@@ -155,7 +155,6 @@ std::uint32_t PlanBuilder::next_channel(StepKind kind, int peer) {
 
 void PlanBuilder::add(Step step) {
     step.positions = positions_;
-    step.by_caller = by_caller_;
     std::vector<std::uint32_t> found;
     if (step.has_source()) find_conflicts(writes_, step.source, step, false, found);
     if (step.has_target()) {

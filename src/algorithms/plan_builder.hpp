@@ -68,11 +68,6 @@ public:
     Region scratch(const Region& like);
     void release(const Region& scratch) { free_parts_.push_back(scratch.part); }
 
-    // A part of what follows is the callers': begins as the rest.
-    void split(CallersPart part) { plan_.callers_part = part; }
-    // Are the steps that follow in it?
-    void by_caller(bool is_by_caller) { by_caller_ = is_by_caller; }
-
     // What is empty is left out.
     void send(int peer, const Region& source);
     void recv(int peer, const Region& target);
@@ -107,7 +102,6 @@ private:
     PipelineParameters pipeline_;
     std::uint64_t unit_bytes_;
     std::uint8_t positions_ = any_chunk;
-    bool by_caller_ = false;
     std::vector<std::uint8_t> messages_to_;    // by rank: channels used
     std::vector<std::uint8_t> messages_from_;  // by rank
     // Of the phase:

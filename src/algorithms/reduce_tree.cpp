@@ -33,7 +33,8 @@ Plan reduce_tree(const PlanRequest& request, const AlgorithmParameters& paramete
         if (request.rank == tree_root) plan.send(request.root, result);
         if (is_root) plan.recv(tree_root, result);
     }
-    return plan.finish();
+    const auto node_of = [&](int rank) { return tree_node(tree, request.ranks, rank, tree_root); };
+    return cut(plan.finish(), Collective::reduce, node_of, request.rank, parameters.split);
 }
 
 }  // namespace hcoll

@@ -28,13 +28,9 @@ namespace hcoll {
 // `two_tree` is no tree but two of them at once (two_tree.hpp).
 enum class TreeShape : std::uint8_t { flat, chain, ring, linear, binary, binomial, k_nomial, two_tree };
 
-// Of a Tree's `split`: what the cost model says (tuning/split_tree.hpp).
-inline constexpr int modelled_split = -1;
-
 struct Tree {
     TreeShape shape = TreeShape::binomial;
     int radix = 4;  // of k_nomial: children per digit, and one
-    int split = 0;  // levels, from the leaves, that calling ranks run in a non-blocking collective (tree_levels.hpp)
 };
 
 struct TreeNode {

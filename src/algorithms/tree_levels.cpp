@@ -8,11 +8,7 @@ namespace hcoll {
 namespace {
 
 struct WholeTree {
-    const Tree& tree;
-    int size;
-    int root;
-
-    TreeNode node(int index) const { return tree_node(tree, size, index, root); }
+    const NodeOf& node_of;
 
     // The level of the message from `child`, where its parent has handled the one before at `before`. It looks no further down
     // than the limit: chains are as deep as they have members.
@@ -20,10 +16,10 @@ struct WholeTree {
         if (before >= limit) return limit + 1;
         return std::max(before, last_level(child, limit - 1)) + 1;
     }
-    // Of the messages from all children of `index`: 0 at a leaf.
-    int last_level(int index, int limit) const {
+    // Of the messages from all children of `member`: 0 at a leaf.
+    int last_level(int member, int limit) const {
         int level = 0;
-        for (const int child : node(index).children) {
+        for (const int child : node_of(member).children) {
             level = next_level(level, child, limit);
             if (level > limit) break;
         }
@@ -33,18 +29,18 @@ struct WholeTree {
 
 }  // namespace
 
-TreeLevels tree_levels(const Tree& tree, int size, int index, int root, int limit) {
-    assert(tree.shape != TreeShape::two_tree && limit >= 1 && "one tree has levels, from 1 on");
-    const WholeTree whole{tree, size, root};
-    const TreeNode node = whole.node(index);
+TreeLevels tree_levels(const NodeOf& node_of, int member, int limit) {
+    assert(limit >= 1 && "levels are numbered from 1 on");
+    const WholeTree whole{node_of};
+    const TreeNode node = node_of(member);
     TreeLevels levels;
     levels.children.reserve(node.children.size());
     int level = 0;
     for (const int child : node.children) levels.children.push_back(level = whole.next_level(level, child, limit));
     if (node.parent < 0) return levels;
-    for (const int sibling : whole.node(node.parent).children) {
+    for (const int sibling : node_of(node.parent).children) {
         levels.parent = whole.next_level(levels.parent, sibling, limit);
-        if (sibling == index || levels.parent > limit) break;
+        if (sibling == member || levels.parent > limit) break;
     }
     return levels;
 }

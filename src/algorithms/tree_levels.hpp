@@ -5,16 +5,19 @@
 //                            level 2       2 > 0
 //                            level 3           4 > 0
 //
-// In "split-tree" (Compas 2018, section 3) the calling ranks run the messages of the first levels, all at once, and the progress
-// cores the few of the others while the ranks compute. That is a cut through any tree: bcast_along and reduce_along mark it in
-// the plan (Step::by_caller). How many levels to take is for tuning/split_tree.hpp to say.
+// The tree may be made of one for each level of the machine (along_levels.hpp): a rank's children are then those of its socket,
+// its node and the network, in this order.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "algorithms/tree.hpp"
 
 namespace hcoll {
+
+// A tree, as the node of each member; children in the order in which a reduction handles them.
+using NodeOf = std::function<TreeNode(int member)>;
 
 // The levels of the messages between a node and its parent (0 at the root) and its children, in their order. What is above
 // `limit` is limit + 1.
@@ -23,7 +26,7 @@ struct TreeLevels {
     std::vector<int> children;
 };
 
-// Of `index` in a tree of `size` members, rooted at `root`; `limit` from 1 on. Not for two trees.
-TreeLevels tree_levels(const Tree& tree, int size, int index, int root, int limit);
+// Of `member`; `limit` from 1 on.
+TreeLevels tree_levels(const NodeOf& node_of, int member, int limit);
 
 }  // namespace hcoll

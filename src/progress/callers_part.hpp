@@ -1,4 +1,4 @@
-// Whose turn it is in the run of a plan that calling ranks and the background share ("split-tree", algorithms/tree_levels.hpp).
+// Whose turn it is in the run of a plan that calling ranks and the background share ("split-tree", algorithms/cut.hpp).
 #pragma once
 
 #include <algorithm>

@@ -102,8 +102,8 @@ void Decision::do_without_single_copy() {
 }
 
 void Decision::choose_split(int ranks, int progress_cores) {
-    if (algorithm == nullptr || parameters.tree.split != modelled_split) return;
-    parameters.tree.split = best_split(ranks, progress_cores);
+    if (algorithm == nullptr || parameters.split != modelled_split) return;
+    parameters.split = best_split(ranks, progress_cores);
     what = choice_text({AlgorithmChoice::Kind::own, algorithm, parameters});
 }
 

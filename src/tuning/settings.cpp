@@ -340,6 +340,8 @@ Problem parse_choice_of(Collective collective, std::string_view name_of_call, bo
     AlgorithmParameters parameters = algorithm->defaults;
     if (colon != std::string_view::npos)
         if (Problem problem = parse_parameters(text.substr(colon + 1), *algorithm, parameters)) return problem;
+    if (parameters.split != 0 && has_two_trees(parameters.levels))
+        return "s needs one tree at every level, and two_tree is two; without s, or with another tree, it can be had";
     choice = {AlgorithmChoice::Kind::own, algorithm, parameters};
     return std::nullopt;
 }

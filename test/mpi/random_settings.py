@@ -20,6 +20,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 SEGMENTS = ["0", "1k", "3k", "64k", "512k"]
 WINDOWS = ["1", "2", "4", "64"]
 SPLITS = ["0", "1", "2", "9", "auto"]
+SHAPES = ["tree", "network", "node", "socket"]
 # Each seats eight ranks or more.
 LAYOUTS = ["auto", "auto", "4x2", "2x4", "2x2x2", "4x2:cyclic", "3x4:reverse", "1x12", "2x8:cyclic", "8x1"]
 BUFFERS = ["auto", "64k", "128k", "512k", "8M"]
@@ -37,19 +38,25 @@ def known_algorithms(build):
     algorithms = {collective: [] for collective in SETTINGS}
     for entry in json.loads(output.stdout)["algorithms"]:
         if entry["collective"] in algorithms:
-            algorithms[entry["collective"]].append((entry["name"], {each["name"] for each in entry["parameters"]}))
+            algorithms[entry["collective"]].append((entry["name"], {each["name"]: each["range"] for each in entry["parameters"]}))
     return algorithms
 
 
 def draw_algorithm(draw, algorithms, has_message, in_background=False):
-    over_shared_memory = [] if in_background else [("shared", set()), ("shared", {"single_copy"})]
-    name, parameters = draw.choice([*algorithms, *over_shared_memory, ("auto", set())])
+    over_shared_memory = [] if in_background else [("shared", {}), ("shared", {"single_copy": ""})]
+    name, parameters = draw.choice([*algorithms, *over_shared_memory, ("auto", {})])
     chosen = []
     if has_message and "single_copy" in parameters:
         chosen.append("single_copy=" + draw.choice(SINGLE_COPIES))
     for parameter, values in (("s", SPLITS), ("segment", SEGMENTS), ("sends", WINDOWS), ("receives", WINDOWS), ("window", WINDOWS)):
         if parameter in parameters:
             chosen.append(parameter + "=" + draw.choice(values))
+    # What cannot be: two trees with a cut through them, and the MPI library's collectives in the background.
+    without = ({"two_tree"} if "s" in parameters else set()) | ({"vendor"} if in_background else set())
+    for parameter in SHAPES:
+        if parameter in parameters and draw.random() < 0.5:
+            shapes = parameters[parameter].replace(" or ", ", ").split(", ")
+            chosen.append(parameter + "=" + draw.choice([shape for shape in shapes if shape not in without]))
     return name + (":" + ",".join(chosen) if chosen else "")
 
 

@@ -22,8 +22,8 @@ inline PlanCase random_case(int ranks, std::uint64_t cell_units, std::mt19937_64
     plan_case.parameters = plan_case.algorithm->defaults;
     if (plan_case.parameters.pipeline.segment_bytes != 0)
         plan_case.parameters.pipeline.segment_bytes = sizeof(Operand) * (1 + random() % (3 * cell_units));
-    if (plan_case.parameters.tree.split == modelled_split)
-        plan_case.parameters.tree.split = static_cast<int>(random() % 4);
+    for (const Parameter* parameter : plan_case.algorithm->parameters)
+        if (parameter->name == "s") parameter->set(plan_case.parameters, random() % 4);
     plan_case.ranks = ranks;
     plan_case.layout = random_layout(ranks, random);
     plan_case.root =

@@ -234,65 +234,71 @@ TEST(InBackground, CoresThatDoNotExistBindNothing) {
     EXPECT_FALSE(thread.is_bound());
 }
 
-// Eight ranks, of whose tree the last level is the callers': what the background does by itself, and what callers do. In both
-// collectives that level is the messages between 0 and 1, 2 and 3, and so on.
+// What the background does by itself, and what callers do.
+void expect_parts_apart(const PlanCase& plan_case) {
+    const auto ranks = static_cast<std::size_t>(plan_case.ranks);
+    PreparedCase prepared = prepare(plan_case, build_plans(plan_case));
+    Post post;
+    OperandOperations operations(false);
+    std::deque<PostTransport> transports;
+    std::vector<Engine> engines(ranks);
+    std::vector<std::vector<Operand>> scratch(ranks);
+    const Part first = plan_case.algorithm->collective == Collective::bcast ? Part::background : Part::callers;
+    for (std::size_t index = 0; index < ranks; ++index) {
+        SimulatedRank& self = prepared.ranks[index];
+        scratch[index].resize(self.plan.scratch_units());
+        transports.emplace_back(post, 0, static_cast<int>(index));
+        const RunBuffers buffers{reinterpret_cast<const std::byte*>(self.input.data()),
+                                 reinterpret_cast<std::byte*>(self.output.data()),
+                                 reinterpret_cast<std::byte*>(scratch[index].data()), sizeof(Operand)};
+        ASSERT_EQ(engines[index].start(self.plan, buffers, transports.back(), operations, first), 0);
+    }
+    const auto run = [&](Part part) {
+        for (int round = 0; round < 3000; ++round)
+            for (Engine& engine : engines) ASSERT_EQ(engine.done() ? 0 : engine.advance(part), 0);
+    };
+    const auto events = [&](bool by_caller) {
+        std::uint64_t sum = 0;
+        for (const Engine& engine : engines) sum += engine.events(by_caller);
+        return sum;
+    };
+    const auto instances = [&](bool by_caller) {
+        std::uint64_t sum = 0;
+        for (const SimulatedRank& each : prepared.ranks) sum += each.plan.instances(by_caller);
+        return sum;
+    };
+    run(first);
+    const bool callers_begin = first == Part::callers;
+    EXPECT_EQ(events(!callers_begin), 0U) << "one part has run the other";
+    if (plan_case.parameters.pipeline.segment_bytes == 0) {
+        EXPECT_EQ(events(callers_begin), instances(callers_begin));
+    }
+    for (int turn = 0; turn < 100; ++turn) {
+        run(first == Part::background ? Part::callers : Part::background);
+        run(first);
+    }
+    for (const bool by_caller : {false, true}) EXPECT_EQ(events(by_caller), instances(by_caller));
+    const auto defect = compare(plan_case, prepared);
+    EXPECT_FALSE(defect) << *defect;
+}
+
+// Eight ranks, of whose tree the last level is the callers'. In both collectives, along one tree and through two nodes of two
+// sockets, that level is the messages between 0 and 1, 2 and 3, and so on.
 TEST(InBackground, NeitherPartOfASplitTreeRunsTheOther) {
-    constexpr int ranks = 8;
     for (const Collective collective : {Collective::bcast, Collective::reduce})
-        for (const std::uint64_t segment : {std::uint64_t{0}, 2 * sizeof(Operand)}) {
-            PlanCase plan_case;
-            plan_case.algorithm = find_algorithm(collective, "split_tree");
-            plan_case.parameters = plan_case.algorithm->defaults;
-            plan_case.parameters.tree.split = 1;
-            plan_case.parameters.pipeline.segment_bytes = segment;
-            plan_case.ranks = ranks;
-            plan_case.units = 200;
-            plan_case.unit_bytes = sizeof(Operand);
-            PreparedCase prepared = prepare(plan_case, build_plans(plan_case));
-            Post post;
-            OperandOperations operations(false);
-            std::deque<PostTransport> transports;
-            std::vector<Engine> engines(ranks);
-            std::vector<std::vector<Operand>> scratch(ranks);
-            const Part first = collective == Collective::bcast ? Part::background : Part::callers;
-            for (int rank = 0; rank < ranks; ++rank) {
-                const auto index = static_cast<std::size_t>(rank);
-                SimulatedRank& self = prepared.ranks[index];
-                scratch[index].resize(self.plan.scratch_units());
-                transports.emplace_back(post, 0, rank);
-                const RunBuffers buffers{reinterpret_cast<const std::byte*>(self.input.data()),
-                                         reinterpret_cast<std::byte*>(self.output.data()),
-                                         reinterpret_cast<std::byte*>(scratch[index].data()), sizeof(Operand)};
-                ASSERT_EQ(engines[index].start(self.plan, buffers, transports.back(), operations, first), 0);
+        for (const std::string_view name : {"split_tree", "han"})
+            for (const std::uint64_t segment : {std::uint64_t{0}, 2 * sizeof(Operand)}) {
+                PlanCase plan_case;
+                plan_case.algorithm = find_algorithm(collective, name);
+                plan_case.parameters = plan_case.algorithm->defaults;
+                plan_case.parameters.split = 1;
+                plan_case.parameters.pipeline.segment_bytes = segment;
+                plan_case.layout = block_layout({4, 4}, 2);
+                plan_case.ranks = 8;
+                plan_case.units = 200;
+                plan_case.unit_bytes = sizeof(Operand);
+                expect_parts_apart(plan_case);
             }
-            const auto run = [&](Part part) {
-                for (int round = 0; round < 3000; ++round)
-                    for (Engine& engine : engines) ASSERT_EQ(engine.done() ? 0 : engine.advance(part), 0);
-            };
-            const auto events = [&](bool by_caller) {
-                std::uint64_t sum = 0;
-                for (const Engine& engine : engines) sum += engine.events(by_caller);
-                return sum;
-            };
-            const auto instances = [&](bool by_caller) {
-                std::uint64_t sum = 0;
-                for (const SimulatedRank& each : prepared.ranks) sum += each.plan.instances(by_caller);
-                return sum;
-            };
-            run(first);
-            const bool callers_begin = first == Part::callers;
-            EXPECT_EQ(events(!callers_begin), 0U) << "one part has run the other";
-            if (segment == 0) {
-                EXPECT_EQ(events(callers_begin), instances(callers_begin));
-            }
-            for (int turn = 0; turn < 100; ++turn) {
-                run(first == Part::background ? Part::callers : Part::background);
-                run(first);
-            }
-            for (const bool by_caller : {false, true}) EXPECT_EQ(events(by_caller), instances(by_caller));
-            const auto defect = compare(plan_case, prepared);
-            EXPECT_FALSE(defect) << *defect;
-        }
 }
 
 // It is the callers' turn until they have moved it so many times; then it is one move of anybody else's.

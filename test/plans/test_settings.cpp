@@ -263,7 +263,7 @@ TEST(Selection, AmongNeighborsRunsWhatKeepsToThem) {
         }
     };
     const DecisionTable split = make_nonblocking_table(settings, VendorKind::openmpi, Collective::reduce, placement, 1);
-    EXPECT_GE(decide(split, 1).parameters.tree.split, 0) << "chosen by the model here, too";
+    EXPECT_GE(decide(split, 1).parameters.split, 0) << "chosen by the model here, too";
     for (std::size_t i = 0; i < collective_count; ++i) {
         const auto collective = static_cast<Collective>(i);
         const DecisionTable table = make_decision_table(settings, VendorKind::mpich, collective, placement, false);

@@ -1,9 +1,11 @@
 // The model of the split tree against its source and against the binomial tree's own edges, and what plans are made of it.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "algorithms/tree.hpp"
+#include "plan_cases.hpp"
 #include "tuning/selection.hpp"
 #include "tuning/split_tree.hpp"
 
@@ -58,39 +60,116 @@ Edges edges_by_caller(const std::vector<Plan>& plans, StepKind kind, bool by_cal
     return edges;
 }
 
-// Whatever the tree, both ends of a message have the same opinion of it, and one level more is some messages more. Of a binomial
-// tree they are as many as equation 1 says, in both directions.
+// Nothing that comes first waits for what does not: in a reduction the callers' steps, in a broadcast the background's.
+void expect_parts_in_order(const std::vector<Plan>& plans) {
+    for (const Plan& plan : plans)
+        for (const Step& step : plan.steps)
+            for (std::uint32_t next = 0; next < step.successors; ++next) {
+                const Step& successor = plan.steps[plan.successors[step.first_successor + next]];
+                const bool is_allowed = plan.callers_part == CallersPart::first
+                                            ? step.by_caller || !successor.by_caller
+                                            : successor.by_caller || !step.by_caller;
+                EXPECT_TRUE(is_allowed || plan.callers_part == CallersPart::none);
+            }
+}
+
+// Both ends of a message have the same opinion of it, one level more is some messages more, and at last all messages of the tree are
+// the callers'. The one that takes an ordered result to another root is not of the tree.
+void expect_cuts(const Algorithm& algorithm, AlgorithmParameters parameters, const PlanRequest& request,
+                 const std::function<void(int split, std::size_t messages)>& also) {
+    const int ranks = request.placement->ranks();
+    std::size_t before = 0;
+    std::size_t all = 0;
+    for (int split = 0; split <= ranks; ++split) {
+        parameters.split = split;
+        const auto plans = plans_of_all_ranks(algorithm, parameters, request);
+        const Edges sent = edges_by_caller(plans, StepKind::send, true);
+        EXPECT_EQ(sent, edges_by_caller(plans, StepKind::recv, true)) << ranks << " ranks, s=" << split;
+        EXPECT_GE(sent.size(), before);
+        all = sent.size() + edges_by_caller(plans, StepKind::send, false).size();
+        expect_parts_in_order(plans);
+        before = sent.size();
+        also(split, before);
+    }
+    EXPECT_EQ(before, static_cast<std::size_t>(ranks - 1)) << "at last all are the callers'";
+    EXPECT_LE(all, before + (request.ordered && request.root != 0 ? 1 : 0));
+}
+
+constexpr TreeShape single_trees[] = {TreeShape::flat,   TreeShape::chain,    TreeShape::ring,    TreeShape::linear,
+                                      TreeShape::binary, TreeShape::binomial, TreeShape::k_nomial};
+
+// Of a binomial tree the messages of a level are as many as equation 1 says, in both directions.
 TEST(SplitTree, IsACutThroughAnyTree) {
     for (const Collective collective : {Collective::bcast, Collective::reduce})
-        for (const TreeShape shape : {TreeShape::flat, TreeShape::chain, TreeShape::ring, TreeShape::linear,
-                                      TreeShape::binary, TreeShape::binomial, TreeShape::k_nomial})
+        for (const TreeShape shape : single_trees)
             for (const int ranks : {1, 2, 3, 5, 8, 13, 16, 31})
-                for (const int root : {0, ranks / 2, ranks - 1}) {
-                    const Algorithm* algorithm = find_algorithm(collective, "split_tree");
-                    ASSERT_NE(algorithm, nullptr);
-                    AlgorithmParameters parameters = algorithm->defaults;
-                    parameters.tree = {.shape = shape, .radix = 3, .split = 0};
-                    const Placement placement = Placement::one_node(ranks);
-                    std::size_t before = 0;
-                    for (int split = 0; split <= ranks; ++split) {
-                        parameters.tree.split = split;
-                        const auto plans =
-                            plans_of_all_ranks(*algorithm, parameters,
-                                               {.root = root, .units = 5, .unit_bytes = 8, .placement = &placement});
-                        const Edges sent = edges_by_caller(plans, StepKind::send, true);
-                        EXPECT_EQ(sent, edges_by_caller(plans, StepKind::recv, true)) << ranks << " ranks, s=" << split;
-                        EXPECT_GE(sent.size(), before);
-                        EXPECT_EQ(sent.size() + edges_by_caller(plans, StepKind::send, false).size(),
-                                  static_cast<std::size_t>(ranks - 1));
-                        before = sent.size();
-                        if (shape != TreeShape::binomial) continue;
-                        int expected = 0;
-                        for (int level = 1; level <= std::min(split, split_tree_levels(ranks)); ++level)
-                            expected += split_tree_messages(ranks, level);
-                        EXPECT_EQ(static_cast<int>(sent.size()), expected) << ranks << " ranks, s=" << split;
+                for (const int root : {0, ranks / 2, ranks - 1})
+                    for (const bool ordered : {false, true}) {
+                        if (ordered && collective == Collective::bcast) continue;
+                        const Algorithm* algorithm = find_algorithm(collective, "split_tree");
+                        ASSERT_NE(algorithm, nullptr);
+                        AlgorithmParameters parameters = algorithm->defaults;
+                        parameters.tree = {.shape = shape, .radix = 3};
+                        const Placement placement = Placement::one_node(ranks);
+                        expect_cuts(
+                            *algorithm, parameters,
+                            {.root = root, .units = 5, .unit_bytes = 8, .ordered = ordered, .placement = &placement},
+                            [&](int split, std::size_t messages) {
+                                if (shape != TreeShape::binomial) return;
+                                std::size_t expected = 0;
+                                for (int level = 1; level <= std::min(split, split_tree_levels(ranks)); ++level)
+                                    expected += static_cast<std::size_t>(split_tree_messages(ranks, level));
+                                EXPECT_EQ(messages, expected) << ranks << " ranks, s=" << split;
+                            });
                     }
-                    EXPECT_EQ(before, static_cast<std::size_t>(ranks - 1)) << "at last all are the callers'";
-                }
+}
+
+// The same through the trees of several levels, which together are one.
+TEST(SplitTree, IsACutThroughTheLevelsOfTheMachine) {
+    for (const Collective collective : {Collective::bcast, Collective::reduce})
+        for (const std::string_view name : {"han", "topology_tree"})
+            for (const TreeShape shape : single_trees)
+                for (const int ranks : {1, 4, 7, 12})
+                    for (const Layout& layout : layouts_of(ranks))
+                        for (const int root : {0, ranks / 2, ranks - 1})
+                            for (const bool ordered : {false, true}) {
+                                const Algorithm* algorithm = find_algorithm(collective, name);
+                                ASSERT_NE(algorithm, nullptr);
+                                AlgorithmParameters parameters = algorithm->defaults;
+                                parameters.levels.node = {.shape = shape, .radix = 3};
+                                parameters.with_sockets = root % 2 == 0;
+                                if (ordered && (collective == Collective::bcast ||
+                                                !keeps_order(*algorithm, parameters, *layout.placement)))
+                                    continue;
+                                SCOPED_TRACE(layout.name);
+                                expect_cuts(*algorithm, parameters,
+                                            {.root = root,
+                                             .units = 5,
+                                             .unit_bytes = 8,
+                                             .ordered = ordered,
+                                             .placement = layout.placement.get()},
+                                            [](int, std::size_t) {});
+                            }
+}
+
+// Two nodes of two sockets of two ranks, binomial trees: the first level is on the sockets, the second between them, the third
+// between the nodes.
+TEST(SplitTree, FollowsTheLevelsOfTheMachine) {
+    const Layout layout = block_layout({4, 4}, 2);
+    AlgorithmParameters parameters = find_algorithm(Collective::reduce, "han")->defaults;
+    const auto callers = [&](int split) {
+        parameters.split = split;
+        return edges_by_caller(plans_of_all_ranks(*find_algorithm(Collective::reduce, "han"), parameters,
+                                                  {.units = 5, .unit_bytes = 8, .placement = layout.placement.get()}),
+                               StepKind::send, true);
+    };
+    const Edges sockets{{1, 0}, {3, 2}, {5, 4}, {7, 6}};
+    EXPECT_EQ(callers(1), sockets);
+    Edges nodes = sockets;
+    nodes.insert({{2, 0}, {6, 4}});
+    EXPECT_EQ(callers(2), nodes);
+    nodes.insert({4, 0});
+    EXPECT_EQ(callers(3), nodes);
 }
 
 TEST(SplitTree, IsSplitByTheModelWhereNothingElseIsSaid) {
@@ -100,11 +179,17 @@ TEST(SplitTree, IsSplitByTheModelWhereNothingElseIsSaid) {
         ASSERT_EQ(parse_nonblocking_choice(Collective::reduce, text, choice), std::nullopt) << text;
         const DecisionTable table =
             make_nonblocking_table(settings, VendorKind::openmpi, Collective::reduce, Placement::one_node(58), 64 - 58);
-        EXPECT_EQ(table.front().decision.parameters.tree.split, expected) << text;
+        EXPECT_EQ(table.front().decision.parameters.split, expected) << text;
         EXPECT_NE(table.front().decision.what.find("s=" + std::to_string(expected)), std::string::npos);
     }
     EXPECT_NE(parse_nonblocking_choice(Collective::reduce, "split-tree:s=many", choice), std::nullopt);
     EXPECT_NE(parse_nonblocking_choice(Collective::reduce, "split-tree:tree=two_tree", choice), std::nullopt);
+    EXPECT_EQ(parse_nonblocking_choice(Collective::reduce, "han:s=2", choice), std::nullopt);
+    EXPECT_EQ(parse_nonblocking_choice(Collective::reduce, "topology_tree:s=auto", choice), std::nullopt);
+    EXPECT_EQ(parse_nonblocking_choice(Collective::reduce, "han:network=two_tree", choice), std::nullopt);
+    const auto problem = parse_nonblocking_choice(Collective::reduce, "han:s=2,network=two_tree", choice);
+    ASSERT_NE(problem, std::nullopt);
+    EXPECT_NE(problem->find("two_tree"), std::string::npos) << *problem;
 }
 
 TEST(SplitTree, OfOneRankIsNothing) {
