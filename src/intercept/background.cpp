@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 #include <system_error>
+#include <utility>
 
 #include "intercept/log.hpp"
 #include "intercept/process.hpp"
@@ -35,6 +36,9 @@ bool is_called_by_vendor() {
     return false;
 #endif
 }
+
+// Of this node, as far as is known: MPI_COMM_WORLD's, and a communicator's that may not be part of it.
+int ranks_here(int ranks_of_node) { return std::max({Process::get().placements().ranks_here(), ranks_of_node, 1}); }
 
 // Of which the system gives those that the process may use, whatever the launcher has bound it to.
 std::vector<int> all_cores() {
@@ -65,19 +69,16 @@ int Background::level_to_tell(int asked, int given) {
     return asked;
 }
 
-std::string Background::start(int asked, int given) {
-    const bool is_multiple = given == MPI_THREAD_MULTIPLE;
-    const bool may_have_thread = is_multiple && (asked_mode_ == ProgressMode::thread || asked == MPI_THREAD_MULTIPLE);
+std::string Background::start(int given) {
+    const std::lock_guard lock(starting_);
     if (asked_mode_ == ProgressMode::off || asked_mode_ == ProgressMode::calls) return {};
-    if (may_have_thread) {
-        mode_ = ProgressMode::thread;
-        return {};
-    }
-    if (is_called_by_vendor()) mode_ = ProgressMode::calls;
-    if (asked_mode_ != ProgressMode::thread) return {};
+    const bool may_have_thread = given == MPI_THREAD_MULTIPLE;
+    const ProgressMode without = is_called_by_vendor() ? ProgressMode::calls : ProgressMode::off;
+    mode_ = may_have_thread ? ProgressMode::thread : without;
+    if (may_have_thread || asked_mode_ != ProgressMode::thread || std::exchange(has_warned_, true)) return {};
     return fmt::format("LIBHCOLL_PROGRESS=thread needs MPI_THREAD_MULTIPLE, which this MPI library does not give; {}",
-                       mode_ == ProgressMode::calls ? "non-blocking collectives move in MPI calls"
-                                                    : "non-blocking collectives stay with it");
+                       without == ProgressMode::calls ? "non-blocking collectives move in MPI calls"
+                                                      : "non-blocking collectives stay with it");
 }
 
 void Background::agree(ProgressMode of_world) {
@@ -89,26 +90,26 @@ bool Background::is_possible_on(bool within_world) const {
     return is_possible();
 }
 
-bool Background::is_ready(bool speaks) {
+bool Background::is_ready(int ranks_of_node, bool speaks) {
     const std::lock_guard lock(starting_);
-    if (mode_ == ProgressMode::off) return false;
-    if (is_started_) return true;
-    if (mode_ == ProgressMode::thread && !start_thread(speaks)) return false;
-    if (mode_ == ProgressMode::calls) {
+    const ProgressMode mode = mode_;
+    if (mode == ProgressMode::off) return false;
+    if (mode == started_mode_) return true;
+    if (mode == ProgressMode::thread && thread_ == nullptr && !start_thread(ranks_of_node, speaks)) return false;
+    if (mode == ProgressMode::calls) {
         takes_calls_apart_ = true;
 #if defined(HCOLL_FLAVOUR_OPENMPI)
         if (mpi.opal_progress_register != nullptr && mpi.opal_progress_register(&move_in_vendor_s_calls) == 0)
             takes_calls_apart_ = false;
 #endif
     }
-    is_started_ = true;
+    started_mode_ = mode;
     return true;
 }
 
-bool Background::start_thread(bool speaks) {
+bool Background::start_thread(int ranks_of_node, bool speaks) {
     // Where every rank of the node has a core for itself and another one, nobody waits for the thread's.
-    const int ranks = Process::get().placements().ranks_here();
-    const bool has_spare_cores = ranks > 0 && local_place().cores_of_host >= 2 * ranks;
+    const bool has_spare_cores = local_place().cores_of_host >= 2 * ranks_here(ranks_of_node);
     std::vector<int> cores = cores_;
     if (cores.empty() && has_spare_cores) cores = all_cores();
     try {
@@ -124,9 +125,9 @@ bool Background::start_thread(bool speaks) {
     return true;
 }
 
-int Background::progress_cores() const {
+int Background::progress_cores(int ranks_of_node) const {
     if (!cores_.empty()) return static_cast<int>(cores_.size());
-    return std::max(local_place().cores_of_host - std::max(Process::get().placements().ranks_here(), 1), 1);
+    return std::max(local_place().cores_of_host - ranks_here(ranks_of_node), 1);
 }
 
 void Background::help() {
@@ -137,11 +138,11 @@ void Background::finish() {
     while (in_flight_.any()) help();
     thread_.reset();
 #if defined(HCOLL_FLAVOUR_OPENMPI)
-    if (is_started_ && mode_ == ProgressMode::calls && !takes_calls_apart_ && mpi.opal_progress_unregister != nullptr)
+    if (started_mode_ == ProgressMode::calls && !takes_calls_apart_ && mpi.opal_progress_unregister != nullptr)
         mpi.opal_progress_unregister(&move_in_vendor_s_calls);
 #endif
     mode_ = ProgressMode::off;
-    is_started_ = false;
+    started_mode_ = ProgressMode::off;
     takes_collectives_apart_ = false;
 }
 

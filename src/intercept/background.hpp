@@ -8,10 +8,12 @@
 //           interposes on: others that block do not move them
 //   off     non-blocking collectives are the vendor's
 //
-// auto is the thread where the application itself asked for MPI_THREAD_MULTIPLE; else calls with Open MPI, where no call is
-// left out; else off: nothing would keep the promise of rule 5 (docs/architecture.md) without raising the thread level.
+// auto is the thread where the process has MPI_THREAD_MULTIPLE anyway, because the application asked for it (or, in MPICH's sessions,
+// has it unasked); else calls with Open MPI, where no call is left out; else off: nothing would keep the promise of rule 5
+// (docs/architecture.md) without raising the thread level.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -41,14 +43,15 @@ public:
     static bool takes_collectives_apart() { return instance_->takes_collectives_apart_; }
     void agree(ProgressMode of_world);
 
-    // Around the vendor's MPI_Init and MPI_Init_thread: the level to ask for instead of the application's, and what the
+    // Around the vendor's MPI_Init, MPI_Init_thread and MPI_Session_init: the level to ask for instead of the application's, and what the
     // application is told of the one that was given.
     int level_to_ask(int asked) const;
     int level_to_tell(int asked, int given);
     // The level that the application was told, where that is not the vendor's; -1 otherwise.
     int told_level() const { return told_level_; }
-    // After that; returns a sentence where what was set cannot be had.
-    std::string start(int asked, int given);
+    // After each of them, with the level that the process was given: decides who moves what is begun from now on. Returns a
+    // sentence, once, where what was set cannot be had.
+    std::string start(int given);
 
     // Can this process move what it begins, as far as is known without trying?
     bool is_possible() const { return mode_ != ProgressMode::off; }
@@ -56,9 +59,10 @@ public:
     // all of them have to do it with collectives.
     bool is_possible_on(bool within_world) const;
     // Can it? Starts what does it, when it is asked first. `speaks`: about settings, as one rank of all does.
-    bool is_ready(bool speaks);
+    // `ranks_of_node`: of the communicator that asks, on this process's node.
+    bool is_ready(int ranks_of_node, bool speaks);
     // The cores of this node that make progress while all its ranks compute, as far as is known; at least one.
-    int progress_cores() const;
+    int progress_cores(int ranks_of_node) const;
     // Moves what can be moved, or lets others run where nothing can.
     void help();
 
@@ -69,14 +73,15 @@ public:
 
 private:
     explicit Background(const Settings& local);
-    bool start_thread(bool speaks);
+    bool start_thread(int ranks_of_node, bool speaks);
 
     static Background* instance_;
     ProgressMode asked_mode_;
     std::vector<int> cores_;
-    ProgressMode mode_ = ProgressMode::off;  // automatic no more
-    std::mutex starting_;                    // threads set communicators up at the same time
-    bool is_started_ = false;
+    std::atomic<ProgressMode> mode_{ProgressMode::off};  // automatic no more
+    std::mutex starting_;  // threads set communicators up, and make sessions, at the same time
+    bool has_warned_ = false;
+    ProgressMode started_mode_ = ProgressMode::off;  // what is there to move anything
     bool takes_calls_apart_ = false;
     bool takes_collectives_apart_ = false;
     int told_level_ = -1;

@@ -318,11 +318,16 @@ NonblockingTables Communicator::make_nonblocking_decisions(const Settings& setti
         leave_to_vendor();
         return tables;
     }
+    // Of the world the process knows more, of what lies beyond nobody does; in a virtual layout all may be on this node.
+    const int ranks_of_node = is_within_world_ ? 0
+                              : settings.topology.is_automatic()
+                                  ? static_cast<int>(placement.ranks_of_node(placement.node_of(rank_)).size())
+                                  : size_;
     for (std::size_t i = 0; i < nonblocking_count; ++i)
         tables[i] = make_nonblocking_table(settings, Process::vendor_kind(), static_cast<Collective>(i), placement,
-                                           Background::get().progress_cores());
+                                           Background::get().progress_cores(ranks_of_node));
     if (std::all_of(tables.begin(), tables.end(), leaves_all_to_vendor)) return tables;
-    if (is_true_anywhere(!Background::get().is_ready(rank_ == 0))) leave_to_vendor();
+    if (is_true_anywhere(!Background::get().is_ready(ranks_of_node, rank_ == 0))) leave_to_vendor();
     return tables;
 }
 

@@ -16,7 +16,7 @@ int wrap_Init(int* argc, char*** argv) noexcept {
     if (status != MPI_SUCCESS) return status;
     if (level == MPI_THREAD_SINGLE && mpi.Query_thread(&given) != MPI_SUCCESS) given = MPI_THREAD_SINGLE;
     (void)background.level_to_tell(MPI_THREAD_SINGLE, given);
-    Process::get().start_world(background.start(MPI_THREAD_SINGLE, given));
+    Process::get().start_world(background.start(given));
     return status;
 }
 
@@ -26,7 +26,7 @@ int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) noexc
     if (status != MPI_SUCCESS) return status;
     const int given = *provided;
     *provided = background.level_to_tell(required, given);
-    Process::get().start_world(background.start(required, given));
+    Process::get().start_world(background.start(given));
     return status;
 }
 

@@ -75,7 +75,7 @@ Process::Process(const hcoll_vendor& library)
 }
 
 void Process::start_world(std::string warning) {
-    if (!warning.empty()) warnings_.push_back(std::move(warning));
+    add_warning(std::move(warning));
     int size = 1;
     int rank = 0;
     mpi.Comm_rank(MPI_COMM_WORLD, &rank);
@@ -160,6 +160,12 @@ bool Process::spread_settings(int rank, [[maybe_unused]] int size) {
     }
     return is_well && (rank == 0 || send(&all_have_heard, 1, rank - 1));
 #endif
+}
+
+void Process::add_warning(std::string warning) {
+    if (warning.empty()) return;
+    const std::lock_guard lock(mutex_);
+    warnings_.push_back(std::move(warning));
 }
 
 void Process::print_warnings() {

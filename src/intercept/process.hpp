@@ -59,6 +59,8 @@ public:
     // After MPI_Init, on all ranks of MPI_COMM_WORLD: agrees on settings, finds out where ranks are, sets the finalize hook.
     // `warning`: one more of this process; may be empty.
     void start_world(std::string warning);
+    // One more that is to be printed with those about settings; none if empty.
+    void add_warning(std::string warning);
     // Tells the settings of the communicator's rank 0 to all its ranks, by a collective on the communicator itself.
     int broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const;
     // Prints what is wrong with the settings, once, if this process was not told otherwise: called on one rank.

@@ -16,6 +16,15 @@
 
 namespace hcoll {
 
+// MPI_Session, which headers have from MPI-4 on.
+#if MPI_VERSION >= 4
+using Session = MPI_Session;
+#elif defined(HCOLL_FLAVOUR_MPICH)
+using Session = int;
+#else
+using Session = void*;
+#endif
+
 struct Vendor {
 #define HCOLL_VENDOR_FUNCTION(name) decltype(&MPI_##name) name = nullptr;
 #include "progress/vendor_functions.def"
@@ -27,6 +36,9 @@ struct Vendor {
     int (*Gather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = nullptr;
     int (*Scatter_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = nullptr;
     int (*Allgather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm) = nullptr;
+    // Sessions, of MPI-4: nullptr where the vendor has none.
+    int (*Session_init)(MPI_Info, MPI_Errhandler, Session*) = nullptr;
+    int (*Session_get_info)(Session, MPI_Info*) = nullptr;
     // Persistent ones, of MPI-4 or as an extension: nullptr where the vendor has none.
     int (*Bcast_init)(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;
     int (*Reduce_init)(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;

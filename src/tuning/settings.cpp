@@ -251,7 +251,7 @@ const std::vector<Setting>& registry() {
         {"LIBHCOLL_PROGRESS", "mode", "auto, thread, calls or off",
          "what moves non-blocking collectives that run here: a thread of this library, which needs "
          "MPI_THREAD_MULTIPLE and asks for it; the application's calls of MPI; or nothing, so that they are the MPI "
-         "library's. auto is thread where the application asks for MPI_THREAD_MULTIPLE, else calls with Open MPI, "
+         "library's. auto is thread where the process has MPI_THREAD_MULTIPLE anyway, else calls with Open MPI, "
          "else off",
          true,
          [](Settings& settings, std::string_view text) -> Problem {

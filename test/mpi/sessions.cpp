@@ -1,13 +1,50 @@
 // Collectives on communicators made from MPI sessions: without MPI_Init, twice in a row, and with it beside.
 // Skipped where MPI has no sessions (before MPI 4).
 //
-//   --with-init   MPI_Init before, MPI_Finalize after the sessions
+//   --with-init    MPI_Init before, MPI_Finalize after the sessions
+//   --level NAME   the thread level that sessions ask for
+//   --told NAME    the one that they are to be told
+#include "../support/persistent_call.hpp"
 #include "../support/timed_barrier.hpp"
 
 using namespace hcoll::test;
 
 #if MPI_VERSION >= 4
 namespace {
+
+// In the background, beside one another, completed in every way.
+void use_nonblocking(const NamedCommunicator& on) {
+    Random random(11);
+    std::vector<std::unique_ptr<Call>> calls;
+    for (int round = 0; round < 12; ++round) {
+        for (const Kind kind : kinds)
+            calls.push_back(std::make_unique<Call>(kind, on, round % on.size, 1 + 997 * static_cast<std::size_t>(round),
+                                                   static_cast<std::uint64_t>(round)));
+        complete(calls, random);
+    }
+    for (const Kind kind : kinds) {
+        Persistent persistent(kind, on, on.size - 1, 3000, false);
+        for (std::uint64_t seed = 0; seed < 3; ++seed) {
+            persistent.fill(seed);
+            check(MPI_Start(&persistent.request));
+            check(MPI_Wait(&persistent.request, MPI_STATUS_IGNORE));
+            persistent.look();
+        }
+    }
+    // Who has begun a collective may wait for something else, which another rank does only when the collective is over there.
+    const int last = on.size - 1;
+    for (int round = 0; round < 5 && last > 0; ++round) {
+        Call call(Kind::bcast, on, 0, 40'000, static_cast<std::uint64_t>(round));
+        int token = 0;
+        if (on.rank == last) call.wait();
+        for (int rank = 0; rank < last; ++rank)
+            if (on.rank == last) check(MPI_Send(&token, 1, MPI_INT, rank, 5, on.comm));
+        if (on.rank != last) {
+            check(MPI_Recv(&token, 1, MPI_INT, last, 5, on.comm, MPI_STATUS_IGNORE));
+            call.wait();
+        }
+    }
+}
 
 void use(MPI_Comm comm) {
     int rank = 0;
@@ -29,6 +66,7 @@ void use(MPI_Comm comm) {
         check(MPI_Bcast(values.data(), count, MPI_INT, root, comm));
         require(values.front() == root + round && values.back() == root + round, "wrong values by MPI_Bcast");
     }
+    use_nonblocking({"a communicator of a session", comm, rank, size});
 }
 
 bool mpi_breaks_when_started_again() {
@@ -39,9 +77,33 @@ bool mpi_breaks_when_started_again() {
 #endif
 }
 
-void run_session(const char* set) {
+struct Levels {
+    std::string asked;
+    std::string told;
+};
+
+MPI_Session begin_session(const Levels& levels) {
+    MPI_Info info = MPI_INFO_NULL;
+    if (!levels.asked.empty()) {
+        check(MPI_Info_create(&info));
+        check(MPI_Info_set(info, "thread_level", levels.asked.c_str()));
+    }
     MPI_Session session = MPI_SESSION_NULL;
-    check(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
+    check(MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session));
+    if (info != MPI_INFO_NULL) check(MPI_Info_free(&info));
+    if (!levels.told.empty()) {
+        char level[64] = "";
+        int is_there = 0;
+        check(MPI_Session_get_info(session, &info));
+        check(MPI_Info_get(info, "thread_level", sizeof level - 1, level, &is_there));
+        check(MPI_Info_free(&info));
+        require(is_there != 0 && levels.told == level, "the session is told the thread level " + std::string(level));
+    }
+    return session;
+}
+
+void run_session(const char* set, const Levels& levels) {
+    MPI_Session session = begin_session(levels);
     MPI_Group group = MPI_GROUP_NULL;
     check(MPI_Group_from_session_pset(session, set, &group));
     MPI_Comm comm = MPI_COMM_NULL;
@@ -53,7 +115,12 @@ void run_session(const char* set) {
     check(MPI_Comm_dup(comm, &duplicate));
     use(duplicate);
     check(MPI_Comm_free(&duplicate));
+    // Freed while a collective on it is under way.
+    int size = 0;
+    check(MPI_Comm_size(comm, &size));
+    Call call(Kind::allreduce, {"a communicator that is freed", comm, failure_context().rank, size}, 0, 30'000, 1);
     check(MPI_Comm_free(&comm));
+    call.wait();
     check(MPI_Session_finalize(&session));
 }
 
@@ -64,14 +131,17 @@ int main(int argc, char** argv) {
     failure_context().program = "sessions";
     Options options(argc, argv);
     [[maybe_unused]] const bool with_init = options.flag("--with-init");
+    [[maybe_unused]] const std::string asked = options.text("--level", "");
+    [[maybe_unused]] const std::string told = options.text("--told", "");
     options.reject_rest();
 #if MPI_VERSION >= 4
     if (with_init) check(MPI_Init(&argc, &argv));
     // MPICH 4.0 crashes in MPI_Session_init when an earlier session was the last one: there, keep one open throughout.
+    const Levels levels{asked, told};
     MPI_Session keep = MPI_SESSION_NULL;
-    if (mpi_breaks_when_started_again()) check(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &keep));
+    if (mpi_breaks_when_started_again()) keep = begin_session(levels);
     for (int round = 0; round < 2; ++round)
-        for (const char* set : {"mpi://WORLD", "mpi://SELF"}) run_session(set);
+        for (const char* set : {"mpi://WORLD", "mpi://SELF"}) run_session(set, levels);
     if (keep != MPI_SESSION_NULL) check(MPI_Session_finalize(&keep));
     if (with_init) {
         use(MPI_COMM_WORLD);
