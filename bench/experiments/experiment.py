@@ -16,6 +16,7 @@ def parser(text):
     made.add_argument("--build", default=os.path.join(SOURCE, "build"), metavar="DIR", help="where the library was built")
     made.add_argument("--results", default=RESULTS, metavar="DIR", help="where results and pictures go")
     made.add_argument("--timeout", type=float, default=1200, metavar="SECONDS", help="for each subject")
+    made.add_argument("--jobs", type=int, default=1, metavar="N", help="simulations that run at once")
     made.add_argument("--small", action="store_true", help="few ranks and sizes, to see that everything runs")
     return made
 
@@ -25,7 +26,7 @@ def simulate(options, name, *words):
     os.makedirs(options.results, exist_ok=True)
     path = os.path.join(options.results, name)
     line = [sys.executable, os.path.join(SOURCE, "scripts", "simulate"), "--build", options.build, "--timeout",
-            str(options.timeout), "--json", path + ".json", *map(str, words)]
+            str(options.timeout), "--jobs", str(options.jobs), "--json", path + ".json", *map(str, words)]
     done = subprocess.run(line, check=False)
     if done.returncode not in (0, 1):
         sys.exit(done.returncode)

@@ -1,6 +1,7 @@
 """The command line."""
 
 import argparse
+import concurrent.futures
 import os
 import sys
 
@@ -63,6 +64,7 @@ def _parser():
     parser.add_argument("--noise", type=float, default=0, metavar="PERCENT", help="of each rank's time, ten times a second")
     parser.add_argument("--noise-together", action="store_true", help="all ranks' pauses begin at the same time")
     parser.add_argument("--check", action="store_true", help="move real data and check every rank's result; for small jobs")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="subjects that run at once (default: 1)")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for each subject (default: 600)")
     parser.add_argument("--json", default="", metavar="FILE", help="write the results there")
     parser.add_argument("--plot", default="", metavar="FILE", help="draw them there: .png or .svg (gnuplot)")
@@ -88,6 +90,8 @@ def _subjects(options, sizes):
 def simulate(options):
     if options.collective not in candidates.CANDIDATES:
         raise Mistake(f"'{options.collective}' is no collective that is simulated; those are {', '.join(candidates.CANDIDATES)}")
+    if options.jobs < 1:
+        raise Mistake("--jobs is a number from 1 on")
     sizes = [0] if options.collective == "barrier" else read_sizes(options.bytes)
     subjects = _subjects(options, sizes)
     path = machine_file(options.machine)
@@ -103,8 +107,14 @@ def simulate(options):
         passed_on.append("--check")
     # Barrier has no bytes, but the option must be a size.
     asked = {True: [8], False: None}[options.collective == "barrier"]
-    done = [runs.run(binary, path, options.ranks, options.collective, asked or some, subject, own, options.timeout, passed_on)
-            for subject, own, some in subjects]
+    stop = runs.Stop()
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        try:
+            done = list(pool.map(lambda each: runs.run(binary, path, options.ranks, options.collective, asked or each[2], each[0],
+                                                       each[1], options.timeout, passed_on, stop), subjects))
+        except BaseException:
+            stop.set()
+            raise
     found = output.rows(machine, options.collective, options.ranks, sizes, done)
     data = output.document(machine, options.collective, options.ranks,
                            {"root": options.root, "repetitions": options.repetitions, "warmup": options.warmup,

@@ -82,6 +82,35 @@ def write_json(data, path):
         raise Mistake(f"{path} cannot be written: {problem.strerror}") from None
 
 
+def merged(data, more):
+    """`data` of the same job (or None) with the sizes of `more`, which replace what is there."""
+    if data is None:
+        return more
+    fresh = {row["bytes"] for row in more["results"]}
+    rows_there = [row for row in data["results"] if row["bytes"] not in fresh]
+    return {**data, "results": sorted([*rows_there, *more["results"]], key=lambda row: row["bytes"]),
+            "problems": {**data["problems"], **more["problems"]}}
+
+
+def markdown(data):
+    """The table for documents; a peer with how many times longer it takes than the library."""
+    peers = sorted({name for row in data["results"] for name in row["peers"]})
+    lines = ["| " + " | ".join(["bytes", "bound", "library", "of bound", *peers, "best configuration"]) + " |",
+             "| " + " | ".join(["---"] * (5 + len(peers))) + " |"]
+    last = None
+    for row in data["results"]:
+        own, bound, best = row["own_seconds"], row["bound_seconds"], row["own_algorithm"]
+        cells = [size_text(row["bytes"]), microseconds(bound) if bound > 1e-6 else "",
+                 microseconds(own) if own else "-", f"{own / bound:.2f}" if own and bound > 1e-5 else ""]
+        for name in peers:
+            peer = row["peers"].get(name)
+            cells.append(f"{microseconds(peer)} ({peer / own:.2f})" if peer and own else "-")
+        cells.append("the same" if best == last else f"`{best}`")
+        last = best
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 COLOURS = ("#0060ad", "#c04000", "#2a8a2a", "#8a2a8a", "#8a6a00")
 
 

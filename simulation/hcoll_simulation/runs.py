@@ -32,6 +32,36 @@ def end_with_this_program():
     PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+class Stop:
+    """Ends all simulations at once, those that have not begun too."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.is_set = False
+        self.running = set()
+
+    def start(self, line):
+        """None after set()."""
+        with self.lock:
+            if self.is_set:
+                return None
+            # A session of its own: Ctrl-C reaches this program alone, which then ends the simulation.
+            process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                       start_new_session=True, preexec_fn=end_with_this_program)
+            self.running.add(process)
+            return process
+
+    def ended(self, process):
+        with self.lock:
+            self.running.discard(process)
+
+    def set(self):
+        with self.lock:
+            self.is_set = True
+            for process in self.running:
+                process.kill()
+
+
 class Run:
     """What one process has found: seconds by size, and what went wrong, in one sentence."""
 
@@ -41,13 +71,14 @@ class Run:
         self.problem = None
 
 
-def run(path, machine, ranks, collective, sizes, subject, own, timeout, options=()):
+def run(path, machine, ranks, collective, sizes, subject, own, timeout, options, stop):
     line = [path, "--machine", machine, "--ranks", str(ranks), "--collective", collective,
             "--bytes", ",".join(map(str, sizes)), "--algorithm" if own else "--selector", subject, *options]
     result = Run(subject, own)
-    # A session of its own: Ctrl-C reaches this program alone, which then ends the simulation.
-    process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               start_new_session=True, preexec_fn=end_with_this_program)
+    process = stop.start(line)
+    if process is None:
+        result.problem = "not begun"
+        return result
     errors = []
     reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
     reader.start()
@@ -69,6 +100,7 @@ def run(path, machine, ranks, collective, sizes, subject, own, timeout, options=
         if process.poll() is None:
             process.kill()
             process.wait()
+        stop.ended(process)
     reader.join()
     said = [text for text in errors[0].splitlines() if text.startswith("hcoll-simulate: ")]
     sentence = said[-1][len("hcoll-simulate: "):] if said else ""

@@ -8,10 +8,14 @@ namespace hcoll {
 
 namespace {
 
-void pass_down(PlanBuilder& plan, const TreeNode& node, const Region& data) {
+void pass_down(PlanBuilder& plan, const TreeNode& node, const Region& data, bool in_turn) {
     if (node.parent >= 0) plan.recv(node.parent, data);
     // The largest subtree, which is the last child, has the longest way to go and gets the segment first.
-    for (std::size_t index = node.children.size(); index-- > 0;) plan.send(node.children[index], data);
+    int earlier = PlanBuilder::no_step;
+    for (std::size_t index = node.children.size(); index-- > 0;) {
+        const int sent = plan.send_after(earlier, node.children[index], data);
+        if (in_turn) earlier = sent;
+    }
 }
 
 // Memory for what children send: for so many at once that none has to wait, but not for all of a large number.
@@ -83,10 +87,10 @@ void pass_up(PlanBuilder& plan, const TreeNode& node, bool ordered, const Region
 
 void bcast_along(PlanBuilder& plan, const RankGroup& group, int root, const Tree& tree, const Region& data) {
     if (!group.has_self()) return;
-    if (tree.shape != TreeShape::two_tree) return pass_down(plan, tree_node(tree, group, root), data);
+    if (tree.shape != TreeShape::two_tree) return pass_down(plan, tree_node(tree, group, root), data, tree.in_turn);
     const auto nodes = two_tree_nodes(group, root);
     for (int half = 0; half < 2; ++half)
-        pass_down(plan, nodes[static_cast<std::size_t>(half)], piece_of(data, half, 2));
+        pass_down(plan, nodes[static_cast<std::size_t>(half)], piece_of(data, half, 2), tree.in_turn);
 }
 
 void reduce_along(PlanBuilder& plan, const RankGroup& group, int root, const Tree& tree, bool ordered,

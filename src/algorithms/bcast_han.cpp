@@ -9,6 +9,10 @@
 // (hierarchy.hpp). With `network=vendor` leaders use the MPI library's own MPI_Ibcast: leaders are then the lowest ranks of
 // their nodes, whoever the root is, and a root that is none of them sends to the one of its node first.
 //
+// Where the messages of a leader to several nodes share its port, all of them take as long as the last. With `in_turn=yes` each
+// leaves when the one before has left: the first, which has the longest way to go, is there sooner and the last no later. (Messages
+// that MPI copies away at once leave together all the same.)
+//
 // Source: Luo 2020 (thesis), sections 4.2 and 5.3.1, figures 5.6 and 5.7; Luo et al. 2020, HAN.
 // N nodes: (N - 1) m bytes cross the network, m into each node; in all, (n - 1) m bytes are received. Steps are those of
 // the trees one after the other: with binomial ones, ceil(log2 N) over the network, ceil(log2 sockets) on the node and

@@ -114,6 +114,11 @@ constexpr Parameter sockets = choice_parameter(
     "sockets", switch_names, "sockets (or NUMA domains) are a level where a node has several",
     [](Parameters& p, std::uint64_t value) { p.with_sockets = value != 0; },
     [](const Parameters& p) { return std::uint64_t{p.with_sockets ? 1U : 0U}; });
+constexpr Parameter in_turn = choice_parameter(
+    "in_turn", switch_names,
+    "over the network a rank sends to one child after another, so that the first has its message sooner",
+    [](Parameters& p, std::uint64_t value) { p.levels.network.in_turn = value != 0; },
+    [](const Parameters& p) { return std::uint64_t{p.levels.network.in_turn ? 1U : 0U}; });
 constexpr Parameter leaders = number_parameter(
     "leaders", 1, 256, "leaders per node, as far as every node has ranks",
     [](Parameters& p, std::uint64_t value) { p.leaders = static_cast<int>(value); },
@@ -145,10 +150,14 @@ constexpr const Parameter* han[] = {&network, &node,  &socket,   &sockets, &tree
                                     &segment, &sends, &receives, &window};
 constexpr const Parameter* levels[] = {&network_tree, &node,  &socket,   &sockets, &tree_radix,
                                        &segment,      &sends, &receives, &window};
-constexpr const Parameter* splitting_han[] = {&split_levels, &network, &node,  &socket,   &sockets,
-                                              &tree_radix,   &segment, &sends, &receives, &window};
-constexpr const Parameter* splitting_levels[] = {&split_levels, &network_tree, &node,  &socket,   &sockets,
-                                                 &tree_radix,   &segment,      &sends, &receives, &window};
+constexpr const Parameter* reduce_han_parameters[] = {&split_levels, &network, &node,  &socket,   &sockets,
+                                                      &tree_radix,   &segment, &sends, &receives, &window};
+constexpr const Parameter* reduce_levels[] = {&split_levels, &network_tree, &node,  &socket,   &sockets,
+                                              &tree_radix,   &segment,      &sends, &receives, &window};
+constexpr const Parameter* bcast_han_parameters[] = {&split_levels, &network, &node,  &socket,   &sockets, &tree_radix,
+                                                     &in_turn,      &segment, &sends, &receives, &window};
+constexpr const Parameter* bcast_levels[] = {&split_levels, &network_tree, &node,  &socket,   &sockets, &tree_radix,
+                                             &in_turn,      &segment,      &sends, &receives, &window};
 constexpr const Parameter* smp[] = {&exchange_radix, &node, &socket, &sockets, &segment, &sends, &receives, &window};
 constexpr const Parameter* nap[] = {&nap_radix, &segment, &sends, &receives, &window};
 constexpr const Parameter* multi_leader[] = {&leaders, &collecting_node, &exchange, &exchange_radix,
@@ -211,9 +220,9 @@ constexpr Algorithm list[] = {
     {Collective::bcast, "scatter_ring", "scatter, then allgather around a ring", bcast_scatter_ring,
      with(binomial, 128 * kibi), pipelined},
     {Collective::bcast, "topology_tree", "one tree that follows nodes, sockets and cores, in segments", bcast_han,
-     with_levels(chain, chain, chain, 128 * kibi), splitting_levels, Order::always, true},
+     with_levels(chain, chain, chain, 128 * kibi), bcast_levels, Order::always, true},
     {Collective::bcast, "han", "through network, node and socket, each level by a module of its own", bcast_han,
-     with_levels(binomial, binomial, binomial, 512 * kibi), splitting_han, Order::always, true},
+     with_levels(binomial, binomial, binomial, 512 * kibi), bcast_han_parameters, Order::always, true},
 
     {Collective::reduce, "flat", "from each rank to the root", reduce_tree, with(flat, 64 * kibi), pipelined},
     {Collective::reduce, "chain", "from rank to rank in segments; the most bandwidth for large messages", reduce_tree,
@@ -236,9 +245,9 @@ constexpr Algorithm list[] = {
     {Collective::reduce, "rabenseifner", "reduce-scatter, then gather", reduce_rabenseifner, with(binomial, 0),
      pipelined},
     {Collective::reduce, "topology_tree", "one tree that follows nodes, sockets and cores, in segments", reduce_han,
-     with_levels(chain, chain, chain, 64 * kibi), splitting_levels, Order::in_rank_order, true, true},
+     with_levels(chain, chain, chain, 64 * kibi), reduce_levels, Order::in_rank_order, true, true},
     {Collective::reduce, "han", "through network, node and socket, each level by a module of its own", reduce_han,
-     with_levels(binomial, binomial, binomial, 512 * kibi), splitting_han, Order::in_rank_order, true, true},
+     with_levels(binomial, binomial, binomial, 512 * kibi), reduce_han_parameters, Order::in_rank_order, true, true},
     {Collective::reduce, "reproducible", "the same bits for any placement of the ranks and any root",
      reduce_reproducible, with(binomial, 512 * kibi), pipelined, Order::always, true},
 

@@ -109,10 +109,13 @@ Region PlanBuilder::scratch(const Region& like) {
     return region;
 }
 
-void PlanBuilder::send(int peer, const Region& source) {
-    if (source.length == 0 || positions_ == 0) return;
+void PlanBuilder::send(int peer, const Region& source) { send_after(no_step, peer, source); }
+
+int PlanBuilder::send_after(int earlier, int peer, const Region& source) {
+    if (source.length == 0 || positions_ == 0) return earlier;
     const std::uint32_t channel = next_channel(StepKind::send, peer);
-    add({.kind = StepKind::send, .peer = peer, .channel = channel, .source = source, .target = {}});
+    add({.kind = StepKind::send, .peer = peer, .channel = channel, .source = source, .target = {}}, earlier);
+    return static_cast<int>(predecessors_.size()) - 1;
 }
 
 void PlanBuilder::recv(int peer, const Region& target) {
@@ -153,7 +156,7 @@ std::uint32_t PlanBuilder::next_channel(StepKind kind, int peer) {
     return used++;
 }
 
-void PlanBuilder::add(Step step) {
+void PlanBuilder::add(Step step, int after) {
     step.positions = positions_;
     std::vector<std::uint32_t> found;
     if (step.has_source()) find_conflicts(writes_, step.source, step, false, found);
@@ -161,6 +164,7 @@ void PlanBuilder::add(Step step) {
         find_conflicts(reads_, step.target, step, true, found);
         find_conflicts(writes_, step.target, step, true, found);
     }
+    if (after != no_step) found.push_back(static_cast<std::uint32_t>(after));
     remove_implied(found);
     step.dependencies = static_cast<std::uint32_t>(found.size());
     const auto index = static_cast<std::uint32_t>(predecessors_.size());

@@ -58,6 +58,9 @@ public:
     // In a ring, the steps that follow are for chunks of these positions.
     void at(std::uint8_t positions);
 
+    // Of send_after: none.
+    static constexpr int no_step = -1;
+
     std::uint64_t segment_units() const { return phase().segment_units; }
     // Regions that span a whole segment.
     Region input() const { return {Buffer::input, 0, 0, segment_units()}; }
@@ -70,6 +73,8 @@ public:
 
     // What is empty is left out.
     void send(int peer, const Region& source);
+    // The same, once an earlier step of this segment is done (where `earlier` is one); returns its own number, `earlier` if left out.
+    int send_after(int earlier, int peer, const Region& source);
     void recv(int peer, const Region& target);
     // right = left op right. The operation's left operand always comes from the lower ranks.
     void reduce(const Region& left, const Region& right);
@@ -93,7 +98,7 @@ private:
     void begin_phase(const Phase& phase);
     void end_phase();
     std::uint32_t next_channel(StepKind kind, int peer);
-    void add(Step step);
+    void add(Step step, int after = no_step);
     static void find_conflicts(std::vector<Access>& accesses, const Region& region, const Step& step, bool is_write,
                                std::vector<std::uint32_t>& found);
     void remove_implied(std::vector<std::uint32_t>& found) const;

@@ -30,7 +30,8 @@ enum class TreeShape : std::uint8_t { flat, chain, ring, linear, binary, binomia
 
 struct Tree {
     TreeShape shape = TreeShape::binomial;
-    int radix = 4;  // of k_nomial: children per digit, and one
+    int radix = 4;         // of k_nomial: children per digit, and one
+    bool in_turn = false;  // a broadcast sends to one child after another, not to all at once
 };
 
 struct TreeNode {

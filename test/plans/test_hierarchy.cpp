@@ -69,5 +69,29 @@ TEST(Hierarchy, ATreeAlongItCrossesEachLevelAsOftenAsItMust) {
     EXPECT_EQ(messages, (std::array<int, link_count>{12, 2, 1}));
 }
 
+// in_turn: a send waits for the one before it, and nothing else changes.
+TEST(Hierarchy, ALeaderSendsToOneNodeAfterAnotherWhereThatIsWanted) {
+    for (const bool in_turn : {false, true})
+        for (const std::uint64_t segment : {std::uint64_t{0}, std::uint64_t{64}}) {
+            PlanCase plan_case;
+            plan_case.algorithm = find_algorithm(Collective::bcast, "han");
+            plan_case.parameters = plan_case.algorithm->defaults;
+            plan_case.parameters.pipeline.segment_bytes = segment;
+            plan_case.parameters.levels.network.in_turn = in_turn;
+            plan_case.ranks = 16;
+            plan_case.units = 100;
+            plan_case.unit_bytes = sizeof(Operand);
+            plan_case.layout = block_layout({2, 2, 2, 2, 2, 2, 2, 2});
+            const std::vector<Plan> plans = build_plans(plan_case);
+            std::vector<std::uint32_t> waits;
+            for (const Step& step : plans[0].steps) waits.push_back(step.dependencies);
+            // To three nodes, and to the other rank of its own.
+            EXPECT_EQ(waits, in_turn ? (std::vector<std::uint32_t>{0, 1, 1, 0}) : std::vector<std::uint32_t>(4, 0));
+            std::mt19937_64 random(test_seed());
+            const auto defect = run_and_compare(plan_case, plans, random);
+            EXPECT_FALSE(defect) << *defect;
+        }
+}
+
 }  // namespace
 }  // namespace hcoll::test

@@ -66,6 +66,7 @@ void vary_parameters(PlanCase& plan_case, std::mt19937_64& random) {
         const std::uint64_t most = std::min<std::uint64_t>(parameter->maximum, parameter->minimum + 8);
         parameter->set(plan_case.parameters, parameter->minimum + random() % (most - parameter->minimum + 1));
     }
+    if (has_two_trees(plan_case.parameters.levels)) plan_case.parameters.split = 0;  // as no setting can have both
 }
 
 std::vector<const Algorithm*> algorithms_of(bool (*wanted)(Collective)) {

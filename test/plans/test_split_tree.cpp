@@ -138,6 +138,7 @@ TEST(SplitTree, IsACutThroughTheLevelsOfTheMachine) {
                                 AlgorithmParameters parameters = algorithm->defaults;
                                 parameters.levels.node = {.shape = shape, .radix = 3};
                                 parameters.with_sockets = root % 2 == 0;
+                                parameters.levels.network.in_turn = root != 0;
                                 if (ordered && (collective == Collective::bcast ||
                                                 !keeps_order(*algorithm, parameters, *layout.placement)))
                                     continue;
