@@ -6,35 +6,6 @@
 
 namespace hcoll {
 
-// The tree of each level.
-struct LevelTrees {
-    Tree network;
-    Tree node;
-    Tree socket;
-};
-
-inline bool has_two_trees(const LevelTrees& trees) {
-    const auto is_two = [](const Tree& tree) { return tree.shape == TreeShape::two_tree; };
-    return is_two(trees.network) || is_two(trees.node) || is_two(trees.socket);
-}
-
-// The one tree that the levels are together, rooted at `root`, as the node of a rank. Not of two trees.
-inline TreeNode node_of_levels(const Placement& placement, int rank, int root, bool with_sockets,
-                               const LevelTrees& trees) {
-    const Hierarchy levels = hierarchy_of(placement, rank, root, with_sockets);
-    TreeNode whole;
-    const auto add = [&](const RankGroup& group, const Tree& tree) {
-        if (!group.has_self()) return;
-        const TreeNode node = tree_node(tree, group, 0);
-        whole.parent = node.parent;
-        whole.children.insert(whole.children.end(), node.children.begin(), node.children.end());
-    };
-    add(levels.socket, trees.socket);
-    add(levels.node, trees.node);
-    add(levels.network, trees.network);
-    return whole;
-}
-
 // From the leader of a node to all its ranks.
 inline void bcast_on_node(PlanBuilder& plan, const Hierarchy& levels, const LevelTrees& trees, const Region& data) {
     bcast_along(plan, levels.node, 0, trees.node, data);

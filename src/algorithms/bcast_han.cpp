@@ -56,10 +56,10 @@ Plan bcast_han(const PlanRequest& request, const AlgorithmParameters& parameters
     const Hierarchy levels = hierarchy_of(*request.placement, request.rank, request.root, parameters.with_sockets);
     bcast_along(plan, levels.network, 0, parameters.levels.network, plan.output());
     bcast_on_node(plan, levels, parameters.levels, plan.output());
-    const auto node_of = [&](int rank) {
-        return node_of_levels(*request.placement, rank, request.root, parameters.with_sockets, parameters.levels);
-    };
-    return cut(plan.finish(), Collective::bcast, node_of, request.rank, parameters.split);
+    if (parameters.split <= 0) return plan.finish();
+    const TreeOfLevels tree(*request.placement, request.root, parameters.with_sockets, parameters.levels);
+    return cut(
+        plan.finish(), Collective::bcast, [&](int rank) { return tree.node(rank); }, request.rank, parameters.split);
 }
 
 }  // namespace hcoll

@@ -11,13 +11,15 @@ Plan cut(Plan plan, Collective collective, const NodeOf& node_of, int rank, int 
     const bool reduces = collective == Collective::reduce;
     const TreeNode node = node_of(rank);
     const TreeLevels at = tree_levels(node_of, rank, levels);
+    std::vector<int> callers_children;
+    for (std::size_t child = 0; child < node.children.size(); ++child)
+        if (at.children[child] <= levels) callers_children.push_back(node.children[child]);
+    std::sort(callers_children.begin(), callers_children.end());
     const auto is_callers_message = [&](const Step& step) {
         const bool goes_up = (step.kind == StepKind::send) == (step.peer == node.parent);
         if (goes_up != reduces) return false;
         if (step.peer == node.parent) return at.parent <= levels;
-        const auto child = std::find(node.children.begin(), node.children.end(), step.peer);
-        return child != node.children.end() &&
-               at.children[static_cast<std::size_t>(child - node.children.begin())] <= levels;
+        return std::binary_search(callers_children.begin(), callers_children.end(), step.peer);
     };
     // Steps come after those that they wait for. One that is no message is the callers' if all of these are, where the callers'
     // come first, and if any of these is, where they come last.

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "algorithms/rank_group.hpp"
+#include "algorithms/tree.hpp"
 #include "topology/placement.hpp"
 
 namespace hcoll {
@@ -28,5 +29,33 @@ inline constexpr int no_rank = -1;
 // is used on nodes that have several. `root`: who is to lead; no_rank: the lowest ranks. `excluded`: belongs to no group
 // below the network, as if it sat nowhere.
 Hierarchy hierarchy_of(const Placement& placement, int rank, int root, bool with_sockets, int excluded = no_rank);
+
+// The tree of each level.
+struct LevelTrees {
+    Tree network;
+    Tree node;
+    Tree socket;
+};
+
+inline bool has_two_trees(const LevelTrees& trees) {
+    const auto is_two = [](const Tree& tree) { return tree.shape == TreeShape::two_tree; };
+    return is_two(trees.network) || is_two(trees.node) || is_two(trees.socket);
+}
+
+// The one tree that the trees of all levels are together, rooted at `root`; not of two trees. A rank's children are those of its
+// socket, then of its node, then of the network.
+class TreeOfLevels {
+public:
+    // `placement` outlives it.
+    TreeOfLevels(const Placement& placement, int root, bool with_sockets, const LevelTrees& trees);
+    TreeNode node(int rank) const;  // in ranks
+
+private:
+    const Placement& placement_;
+    int root_;
+    bool with_sockets_;
+    LevelTrees trees_;
+    std::vector<int> leaders_;
+};
 
 }  // namespace hcoll

@@ -46,10 +46,10 @@ Plan reduce_han(const PlanRequest& request, const AlgorithmParameters& parameter
         if (is_leader) plan.send(request.root, result);
         if (is_root) plan.recv(leader, plan.output());
     }
-    const auto node_of = [&](int rank) {
-        return node_of_levels(placement, rank, leader, parameters.with_sockets, parameters.levels);
-    };
-    return cut(plan.finish(), Collective::reduce, node_of, request.rank, by_vendor ? 0 : parameters.split);
+    if (parameters.split <= 0 || by_vendor) return plan.finish();
+    const TreeOfLevels tree(placement, leader, parameters.with_sockets, parameters.levels);
+    return cut(
+        plan.finish(), Collective::reduce, [&](int rank) { return tree.node(rank); }, request.rank, parameters.split);
 }
 
 }  // namespace hcoll

@@ -5,7 +5,7 @@
 //                            level 2       2 > 0
 //                            level 3           4 > 0
 //
-// The tree may be made of one for each level of the machine (along_levels.hpp): a rank's children are then those of its socket,
+// The tree may be made of one for each level of the machine (TreeOfLevels in hierarchy.hpp): a rank's children are then those of its socket,
 // its node and the network, in this order.
 #pragma once
 

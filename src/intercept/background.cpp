@@ -69,9 +69,27 @@ int Background::level_to_tell(int asked, int given) {
     return asked;
 }
 
+void Background::enter() {
+    const std::lock_guard lock(starting_);
+    ++users_;
+}
+
+void Background::leave() {
+    {
+        const std::lock_guard lock(starting_);
+        users_ = std::max(users_ - 1, 0);  // whoever entered unseen
+        if (users_ != 0) return;
+    }
+    finish();
+}
+
 std::string Background::start(int given) {
     const std::lock_guard lock(starting_);
-    if (asked_mode_ == ProgressMode::off || asked_mode_ == ProgressMode::calls) return {};
+    if (mode_ != ProgressMode::off || asked_mode_ == ProgressMode::off || Process::get().finished()) return {};
+    if (asked_mode_ == ProgressMode::calls) {
+        mode_ = ProgressMode::calls;
+        return {};
+    }
     const bool may_have_thread = given == MPI_THREAD_MULTIPLE;
     const ProgressMode without = is_called_by_vendor() ? ProgressMode::calls : ProgressMode::off;
     mode_ = may_have_thread ? ProgressMode::thread : without;
@@ -135,13 +153,14 @@ void Background::help() {
 }
 
 void Background::finish() {
+    mode_ = ProgressMode::off;
     while (in_flight_.any()) help();
+    const std::lock_guard lock(starting_);
     thread_.reset();
 #if defined(HCOLL_FLAVOUR_OPENMPI)
     if (started_mode_ == ProgressMode::calls && !takes_calls_apart_ && mpi.opal_progress_unregister != nullptr)
         mpi.opal_progress_unregister(&move_in_vendor_s_calls);
 #endif
-    mode_ = ProgressMode::off;
     started_mode_ = ProgressMode::off;
     takes_collectives_apart_ = false;
 }

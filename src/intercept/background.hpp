@@ -49,8 +49,13 @@ public:
     int level_to_tell(int asked, int given);
     // The level that the application was told, where that is not the vendor's; -1 otherwise.
     int told_level() const { return told_level_; }
-    // After each of them, with the level that the process was given: decides who moves what is begun from now on. Returns a
-    // sentence, once, where what was set cannot be had.
+    // Before a session is made, and after MPI_Init: one more that keeps MPI going.
+    void enter();
+    // Before MPI_Finalize and MPI_Session_finalize: one less. Before the last, what is in flight is completed and the thread ends,
+    // since nothing may be begun any more.
+    void leave();
+    // After it was entered, with the level that the process was given: decides who moves what is begun from now on, unless that is
+    // decided: ranks have agreed on communicators by it. Returns a sentence, once, where what was set cannot be had.
     std::string start(int given);
 
     // Can this process move what it begins, as far as is known without trying?
@@ -66,7 +71,7 @@ public:
     // Moves what can be moved, or lets others run where nothing can.
     void help();
 
-    // Before MPI_Finalize: completes what is in flight, and ends the thread. Nothing is begun here any more.
+    // Completes what is in flight, and ends the thread.
     void finish();
     // At the end of a process that did not finalize.
     void finish_at_exit();
@@ -80,6 +85,7 @@ private:
     std::vector<int> cores_;
     std::atomic<ProgressMode> mode_{ProgressMode::off};  // automatic no more
     std::mutex starting_;  // threads set communicators up, and make sessions, at the same time
+    int users_ = 0;        // the world, and sessions
     bool has_warned_ = false;
     ProgressMode started_mode_ = ProgressMode::off;  // what is there to move anything
     bool takes_calls_apart_ = false;

@@ -83,6 +83,14 @@ bool is_true_anywhere(bool here, MPI_Comm communicator) {
     return mpi.Allreduce(&mine, &anywhere, 1, MPI_INT, MPI_MAX, communicator) != MPI_SUCCESS || anywhere != 0;
 }
 
+// Of an intra-communicator, the same on all its ranks. Where sessions came before MPI_COMM_WORLD, a communicator of theirs may have
+// been used before on some ranks and not on others, and cannot be told from one that was made of MPI_COMM_WORLD.
+bool lies_within_world(MPI_Comm handle) {
+    const Process& process = Process::get();
+    if (!process.has_world() || (process.has_earlier_sessions() && handle != MPI_COMM_WORLD)) return false;
+    return !world_ranks_of(handle).empty();
+}
+
 bool leaves_all_to_vendor(const DecisionTable& table) {
     for (const SizeRange& range : table)
         if (range.decision.is_own()) return false;
@@ -170,7 +178,7 @@ bool Communicator::is_within_world(MPI_Comm handle) {
     if (const Communicator* state = find(handle); state != nullptr) return state->is_within_world_;
     int is_inter = 1;
     if (handle == MPI_COMM_NULL || mpi.Comm_test_inter(handle, &is_inter) != MPI_SUCCESS) return false;
-    return is_inter == 0 && Process::get().has_world() && !world_ranks_of(handle).empty();
+    return is_inter == 0 && lies_within_world(handle);
 }
 
 void Communicator::set_up_now(MPI_Comm handle) {
@@ -219,7 +227,7 @@ Communicator* Communicator::attach(MPI_Comm handle) {
     state->handle_ = handle;
     state->calls_ = 0;
     state->mode_ = Mode::counting;
-    state->is_within_world_ = is_inter == 0 && Process::get().has_world() && !world_ranks_of(handle).empty();
+    state->is_within_world_ = is_inter == 0 && lies_within_world(handle);
     if (is_inter != 0)
         state->give_to_vendor(reason::inter_communicator);
     else if (state->size_ == 1)
@@ -273,7 +281,7 @@ void Communicator::set_up() {
     const bool settings_differ = all[hash] != ~all[inverse_hash];
     if (settings_differ && process.broadcast_settings(handle_, rank_, agreed) != MPI_SUCCESS)
         return give_to_vendor(reason::no_context);
-    if (rank_ == 0) process.print_warnings();
+    if (rank_ == 0) process.print_warnings(true);
 
     if (!agreed->settings.enable) return give_to_vendor(reason::disabled);
     if (all[device] != 0) return give_to_vendor(reason::device);

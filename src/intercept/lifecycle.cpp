@@ -16,6 +16,7 @@ int wrap_Init(int* argc, char*** argv) noexcept {
     if (status != MPI_SUCCESS) return status;
     if (level == MPI_THREAD_SINGLE && mpi.Query_thread(&given) != MPI_SUCCESS) given = MPI_THREAD_SINGLE;
     (void)background.level_to_tell(MPI_THREAD_SINGLE, given);
+    background.enter();
     Process::get().start_world(background.start(given));
     return status;
 }
@@ -26,14 +27,16 @@ int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) noexc
     if (status != MPI_SUCCESS) return status;
     const int given = *provided;
     *provided = background.level_to_tell(required, given);
+    background.enter();
     Process::get().start_world(background.start(given));
     return status;
 }
 
 // What is in flight ends here, and the thread with it: inside of the vendor's MPI_Finalize, where the hook on MPI_COMM_SELF
-// runs, MPICH 4.0 locks no more, and a thread that is in a call of MPI then never gives its lock back.
+// runs, MPICH 4.0 locks no more, and a thread that is in a call of MPI then never gives its lock back. Where a session is left,
+// MPI goes on, and the communicators of the session have nothing to do with this call.
 int wrap_Finalize() noexcept {
-    Background::get().finish();
+    Background::get().leave();
     return mpi.Finalize();
 }
 

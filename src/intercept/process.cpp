@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -63,8 +64,8 @@ Process::Process(const hcoll_vendor& library)
     : library_line_(split(library.version_text, '\n').front().substr(0, 100)),
       stand_aside_(library.stand_aside),
       process_id_(getpid()),
-      local_(parse_settings(hcoll_environment(), warnings_)),
-      agreed_(make_agreed(local_)) {
+      local_(parse_settings(hcoll_environment(), warnings_)) {
+    publish(make_agreed(local_));
     for (char& letter : library_line_)
         if (letter == '\t') letter = ' ';
     Background::open(local_);
@@ -74,7 +75,17 @@ Process::Process(const hcoll_vendor& library)
     if (local_.report.ends_with(".json")) local_.report = std::filesystem::absolute(local_.report);
 }
 
+void Process::publish(std::shared_ptr<const AgreedSettings> agreed) {
+    agreed_.store(new std::shared_ptr<const AgreedSettings>(std::move(agreed)), std::memory_order_release);
+}
+
+void Process::note_session() {
+    const std::lock_guard lock(agreeing_);
+    has_sessions_ = true;
+}
+
 void Process::start_world(std::string warning) {
+    std::unique_lock agreeing(agreeing_);
     add_warning(std::move(warning));
     int size = 1;
     int rank = 0;
@@ -82,21 +93,25 @@ void Process::start_world(std::string warning) {
     mpi.Comm_size(MPI_COMM_WORLD, &size);
     note_communicator(rank, size);
     set_finalize_hook();
-    if (size > 1 && !spread_settings(rank, size)) return;
-    if (rank == 0) print_warnings();
-    warnings_.clear();
-    if (agreed_->settings.enable) Background::get().agree(agreed_->settings.progress);
-    if (agreed_->settings.enable && !agreed_->settings.sparse)
-        placements_.start_world(rank, size, agreed_->settings.topology);
+    std::shared_ptr<const AgreedSettings> all = agreed();
+    int has_sessions = has_sessions_ ? 1 : 0;
+    if (size > 1 && !spread_settings(rank, size, all, has_sessions)) return;
+    has_earlier_sessions_ = has_sessions != 0;
+    publish(all);
+    const Settings& settings = all->settings;
+    print_warnings(rank == 0);
+    if (settings.enable) Background::get().agree(settings.progress);
+    if (settings.enable && !settings.sparse) placements_.start_world(rank, size, settings.topology);
     has_world_ = true;
+    agreeing.unlock();
     if (rank == 0 && log_enabled(LogLevel::info))
         log_line(LogLevel::info, fmt::format("{} ranks, {}, {}", size, library_line_,
-                                             agreed_->settings.enable ? "on" : "off (LIBHCOLL_ENABLE=0)"));
+                                             settings.enable ? "on" : "off (LIBHCOLL_ENABLE=0)"));
     // Who asks for progress wants non-blocking collectives from the first one on, and those set nothing up.
-    const ProgressMode progress = agreed_->settings.progress;
+    const ProgressMode progress = settings.progress;
     const bool asks_for_progress = progress == ProgressMode::thread || progress == ProgressMode::calls;
     // Among neighbors no call may be the vendor's, which would open connections to others.
-    if (asks_for_progress || agreed_->settings.sparse) Communicator::set_up_now(MPI_COMM_WORLD);
+    if (asks_for_progress || settings.sparse) Communicator::set_up_now(MPI_COMM_WORLD);
 }
 
 int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const {
@@ -113,10 +128,11 @@ int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr
 // Rank 0's settings to all of MPI_COMM_WORLD, in messages between two ranks: along a binomial tree, or, where ranks are to keep to
 // their neighbors, from each to the next. Which of the two it is the settings say, so that a rank that does not have them yet
 // listens to both of those that may have them for it. Nobody leaves before all have heard: no message of the application can
-// come between.
-bool Process::spread_settings(int rank, [[maybe_unused]] int size) {
+// come between. `has_sessions`: of this process; becomes that of any.
+bool Process::spread_settings(int rank, [[maybe_unused]] int size, std::shared_ptr<const AgreedSettings>& agreed,
+                              [[maybe_unused]] int& has_sessions) const {
 #if defined(HCOLL_FLAVOUR_SIMGRID)
-    return broadcast_settings(MPI_COMM_WORLD, rank, agreed_) == MPI_SUCCESS;  // simulated ranks cannot listen to two
+    return broadcast_settings(MPI_COMM_WORLD, rank, agreed) == MPI_SUCCESS;  // simulated ranks cannot listen to two
 #else
     const int tag = tag_upper_bound(MPI_COMM_WORLD);
     const auto number = static_cast<unsigned int>(rank);
@@ -142,23 +158,32 @@ bool Process::spread_settings(int rank, [[maybe_unused]] int size) {
         is_well = is_well && recv(&length, sizeof length, source);
         std::string text(length, '\0');
         is_well = is_well && recv(text.data(), length, source);
-        if (is_well) adopt(text, agreed_);
+        if (is_well) adopt(text, agreed);
     }
     const auto pass_on = [&](int to) {
-        const std::uint64_t length = agreed_->text.size();
-        is_well = is_well && send(&length, sizeof length, to) && send(agreed_->text.data(), length, to);
+        const std::uint64_t length = agreed->text.size();
+        is_well = is_well && send(&length, sizeof length, to) && send(agreed->text.data(), length, to);
     };
-    if (!agreed_->settings.sparse) {
+    if (!agreed->settings.sparse) {
         for (int bit = 1; bit < size && (rank == 0 || bit < lowest_bit); bit *= 2)
             if (rank + bit < size) pass_on(rank + bit);
-        return is_well && mpi.Barrier(MPI_COMM_WORLD) == MPI_SUCCESS;
+        int any_has = 1;
+        is_well = is_well && mpi.Allreduce(&has_sessions, &any_has, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) == MPI_SUCCESS;
+        has_sessions = any_has;
+        return is_well;
     }
-    char all_have_heard = 1;
-    if (rank + 1 < size) {
+    // All have heard when the answer is back at rank 0, which then tells what it is.
+    const bool has_next = rank + 1 < size;
+    int after = 0;
+    if (has_next) {
         pass_on(rank + 1);
-        is_well = is_well && recv(&all_have_heard, 1, rank + 1);
+        is_well = is_well && recv(&after, sizeof after, rank + 1);
     }
-    return is_well && (rank == 0 || send(&all_have_heard, 1, rank - 1));
+    has_sessions = std::max(has_sessions, after);
+    if (rank != 0)
+        is_well = is_well && send(&has_sessions, sizeof has_sessions, rank - 1) &&
+                  recv(&has_sessions, sizeof has_sessions, rank - 1);
+    return is_well && (!has_next || send(&has_sessions, sizeof has_sessions, rank + 1));
 #endif
 }
 
@@ -168,9 +193,10 @@ void Process::add_warning(std::string warning) {
     warnings_.push_back(std::move(warning));
 }
 
-void Process::print_warnings() {
+void Process::print_warnings(bool speaks) {
     const std::lock_guard lock(mutex_);
-    for (const std::string& warning : warnings_) log_line(LogLevel::warn, warning);
+    if (speaks)
+        for (const std::string& warning : warnings_) log_line(LogLevel::warn, warning);
     warnings_.clear();
 }
 

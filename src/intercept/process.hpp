@@ -41,10 +41,14 @@ public:
         return VendorKind::mpich;  // SimGrid's keeps to the same rules about arguments
 #endif
     }
-    const std::shared_ptr<const AgreedSettings>& agreed() const { return agreed_; }
+    const std::shared_ptr<const AgreedSettings>& agreed() const { return *agreed_.load(std::memory_order_acquire); }
 
     // Did this process agree on its settings with all of MPI_COMM_WORLD?
     bool has_world() const { return has_world_.load(std::memory_order_acquire); }
+    // Had any of its processes a session before? Then some communicator may have been used before all ranks had agreed.
+    bool has_earlier_sessions() const { return has_earlier_sessions_; }
+    // There will be a session. Waits while MPI_COMM_WORLD agrees.
+    void note_session();
 
     // MPI_Pcontrol's switch: may own algorithms run?
     bool own_mode() const { return own_mode_.load(std::memory_order_relaxed); }
@@ -63,8 +67,8 @@ public:
     void add_warning(std::string warning);
     // Tells the settings of the communicator's rank 0 to all its ranks, by a collective on the communicator itself.
     int broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const;
-    // Prints what is wrong with the settings, once, if this process was not told otherwise: called on one rank.
-    void print_warnings();
+    // Prints what is wrong with the settings, once, where this rank `speaks`; another forgets it.
+    void print_warnings(bool speaks);
     // A communicator is used: makes sure of the finalize hook, and of who prints where there is no MPI_COMM_WORLD.
     void note_communicator(int rank, int size);
 
@@ -76,7 +80,8 @@ public:
 
 private:
     explicit Process(const hcoll_vendor& library);
-    bool spread_settings(int rank, int size);
+    bool spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed, int& has_sessions) const;
+    void publish(std::shared_ptr<const AgreedSettings> agreed);
     void set_finalize_hook();
     void write_report();
 
@@ -86,9 +91,13 @@ private:
     pid_t process_id_;
     std::vector<std::string> warnings_;  // about the settings of this process; not yet printed
     Settings local_;
-    std::shared_ptr<const AgreedSettings> agreed_;
+    // What it points to is never freed: other threads may set communicators of sessions up while MPI_COMM_WORLD agrees.
+    std::atomic<const std::shared_ptr<const AgreedSettings>*> agreed_{nullptr};
     std::unique_ptr<Report> report_;
     PlacementFinder placements_;
+    std::mutex agreeing_;  // of what sessions and MPI_COMM_WORLD have to know of each other
+    bool has_sessions_ = false;
+    bool has_earlier_sessions_ = false;  // of all ranks; not changed once there is a world
     std::atomic<bool> has_world_{false};
     std::atomic<bool> own_mode_{true};
     std::atomic<bool> finished_{false};

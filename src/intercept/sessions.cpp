@@ -27,12 +27,14 @@ constexpr NamedLevel named_levels[] = {{"MPI_THREAD_SINGLE", MPI_THREAD_SINGLE},
                                        {"MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED},
                                        {"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE}};
 
+// A value that does not fit would be an error.
 int level_in(MPI_Info info) {
     std::array<char, 32> name{};
+    int length = 0;
     int is_there = 0;
-    if (info == MPI_INFO_NULL ||
-        mpi.Info_get(info, level_key, static_cast<int>(name.size()) - 1, name.data(), &is_there) != MPI_SUCCESS ||
-        is_there == 0)
+    if (info == MPI_INFO_NULL || mpi.Info_get_valuelen(info, level_key, &length, &is_there) != MPI_SUCCESS ||
+        is_there == 0 || length >= static_cast<int>(name.size()) ||
+        mpi.Info_get(info, level_key, static_cast<int>(name.size()) - 1, name.data(), &is_there) != MPI_SUCCESS)
         return unknown_level;
     for (const NamedLevel& each : named_levels)
         if (each.name == name.data()) return each.level;
@@ -99,13 +101,20 @@ RaisedSessions& raised_sessions() {
 
 int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, Session* session) noexcept {
     Background& background = Background::get();
-    const int asked = level_in(info);
+    // A handle that is no info is for the vendor to judge, and so is everything where nothing here could change.
+    const bool may_raise = background.level_to_ask(unknown_level) != unknown_level;
+    const int asked = may_raise ? level_in(info) : unknown_level;
     const int level = background.level_to_ask(asked);
+    Process::get().note_session();
+    background.enter();
     MPI_Info changed = level != asked ? with_level(info, level) : MPI_INFO_NULL;
     const bool is_changed = changed != MPI_INFO_NULL;
     const int status = mpi.Session_init(is_changed ? changed : info, handler, session);
     if (is_changed) mpi.Info_free(&changed);
-    if (status != MPI_SUCCESS) return status;
+    if (status != MPI_SUCCESS) {
+        background.leave();
+        return status;
+    }
     try {
         raised_sessions().note(*session, asked, is_changed && asked != unknown_level);
         Process::get().add_warning(background.start(level_given_to(*session)));
@@ -113,6 +122,19 @@ int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, Session* session) n
         return MPI_SUCCESS;  // the session is there; non-blocking collectives stay with the vendor
     }
     return MPI_SUCCESS;
+}
+
+int wrap_Session_finalize(Session* session) noexcept {
+#if MPI_VERSION >= 4
+    const bool is_one = session != nullptr && *session != MPI_SESSION_NULL;
+#else
+    const bool is_one = session != nullptr;
+#endif
+    Background& background = Background::get();
+    if (is_one) background.leave();
+    const int status = mpi.Session_finalize(session);
+    if (is_one && status != MPI_SUCCESS) background.enter();
+    return status;
 }
 
 int wrap_Session_get_info(Session session, MPI_Info* info) noexcept {

@@ -10,6 +10,7 @@ int wrap_Init(int* argc, char*** argv) noexcept;
 int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) noexcept;
 int wrap_Finalize() noexcept;
 int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, Session* session) noexcept;
+int wrap_Session_finalize(Session* session) noexcept;
 int wrap_Session_get_info(Session session, MPI_Info* info) noexcept;
 int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) noexcept;
 int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) noexcept;

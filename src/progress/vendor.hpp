@@ -38,6 +38,7 @@ struct Vendor {
     int (*Allgather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm) = nullptr;
     // Sessions, of MPI-4: nullptr where the vendor has none.
     int (*Session_init)(MPI_Info, MPI_Errhandler, Session*) = nullptr;
+    int (*Session_finalize)(Session*) = nullptr;
     int (*Session_get_info)(Session, MPI_Info*) = nullptr;
     // Persistent ones, of MPI-4 or as an extension: nullptr where the vendor has none.
     int (*Bcast_init)(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;
