@@ -10,6 +10,8 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file
 RESULTS = os.path.join(SOURCE, "docs", "results")
 sys.path.insert(0, os.path.join(SOURCE, "simulation"))
 
+from hcoll_simulation.runs import end_with_this_program  # noqa: E402
+
 
 def parser(text):
     made = argparse.ArgumentParser(description=text)
@@ -27,7 +29,7 @@ def simulate(options, name, *words):
     path = os.path.join(options.results, name)
     line = [sys.executable, os.path.join(SOURCE, "scripts", "simulate"), "--build", options.build, "--timeout",
             str(options.timeout), "--jobs", str(options.jobs), "--json", path + ".json", *map(str, words)]
-    done = subprocess.run(line, check=False)
+    done = subprocess.run(line, check=False, preexec_fn=end_with_this_program)
     if done.returncode not in (0, 1):
         sys.exit(done.returncode)
     with open(path + ".json", encoding="utf-8") as file:

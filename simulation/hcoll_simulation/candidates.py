@@ -33,7 +33,6 @@ CANDIDATES = {
         (512, 2 * KIBI, "smp"),
         (2 * KIBI, 8 * KIBI, "multi_leader:leaders=8,node=binomial,segment=0"),
         (512, ANY, "multi_leader:leaders=16,node=binomial,segment=0"),
-        (MEBI, 8 * MEBI, "multi_leader:leaders=256,node=binomial,segment=0"),
     ],
     "barrier": [
         (0, ANY, "dissemination"),

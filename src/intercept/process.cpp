@@ -76,7 +76,7 @@ Process::Process(const hcoll_vendor& library)
 }
 
 void Process::publish(std::shared_ptr<const AgreedSettings> agreed) {
-    agreed_.store(new std::shared_ptr<const AgreedSettings>(std::move(agreed)), std::memory_order_release);
+    agreed_.store(&every_agreed_.emplace_back(std::move(agreed)), std::memory_order_release);
 }
 
 void Process::note_session() {

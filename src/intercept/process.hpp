@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -91,7 +92,8 @@ private:
     pid_t process_id_;
     std::vector<std::string> warnings_;  // about the settings of this process; not yet printed
     Settings local_;
-    // What it points to is never freed: other threads may set communicators of sessions up while MPI_COMM_WORLD agrees.
+    // All that were ever in force: other threads may set communicators of sessions up while MPI_COMM_WORLD agrees.
+    std::deque<std::shared_ptr<const AgreedSettings>> every_agreed_;
     std::atomic<const std::shared_ptr<const AgreedSettings>*> agreed_{nullptr};
     std::unique_ptr<Report> report_;
     PlacementFinder placements_;
