@@ -88,8 +88,7 @@ def merged(data, more):
         return more
     fresh = {row["bytes"] for row in more["results"]}
     rows_there = [row for row in data["results"] if row["bytes"] not in fresh]
-    return {**data, "results": sorted([*rows_there, *more["results"]], key=lambda row: row["bytes"]),
-            "problems": {**data["problems"], **more["problems"]}}
+    return {**data, "results": sorted([*rows_there, *more["results"]], key=lambda row: row["bytes"])}
 
 
 def markdown(data):
