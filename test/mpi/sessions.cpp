@@ -10,6 +10,8 @@
 using namespace hcoll::test;
 
 #if MPI_VERSION >= 4
+#include "../support/session_communicator.hpp"
+
 namespace {
 
 // In the background, beside one another, completed in every way.
@@ -104,22 +106,15 @@ MPI_Session begin_session(const Levels& levels) {
 
 void run_session(const char* set, const Levels& levels) {
     MPI_Session session = begin_session(levels);
-    MPI_Group group = MPI_GROUP_NULL;
-    check(MPI_Group_from_session_pset(session, set, &group));
-    MPI_Comm comm = MPI_COMM_NULL;
-    check(MPI_Comm_create_from_group(group, "hcoll-test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
-    check(MPI_Group_free(&group));
-    check(MPI_Comm_rank(comm, &failure_context().rank));
-    use(comm);
+    NamedCommunicator on = communicator_of(session, set);
+    use(on.comm);
     MPI_Comm duplicate = MPI_COMM_NULL;
-    check(MPI_Comm_dup(comm, &duplicate));
+    check(MPI_Comm_dup(on.comm, &duplicate));
     use(duplicate);
     check(MPI_Comm_free(&duplicate));
     // Freed while a collective on it is under way.
-    int size = 0;
-    check(MPI_Comm_size(comm, &size));
-    Call call(Kind::allreduce, {"a communicator that is freed", comm, failure_context().rank, size}, 0, 30'000, 1);
-    check(MPI_Comm_free(&comm));
+    Call call(Kind::allreduce, on, 0, 30'000, 1);
+    check(MPI_Comm_free(&on.comm));
     call.wait();
     check(MPI_Session_finalize(&session));
 }

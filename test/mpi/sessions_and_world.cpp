@@ -13,19 +13,9 @@
 using namespace hcoll::test;
 
 #if MPI_VERSION >= 4
-namespace {
+#include "../support/session_communicator.hpp"
 
-NamedCommunicator communicator_of(MPI_Session session) {
-    MPI_Group group = MPI_GROUP_NULL;
-    NamedCommunicator made{"a communicator of a session", MPI_COMM_NULL, 0, 0};
-    check(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
-    check(MPI_Comm_create_from_group(group, "hcoll-test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &made.comm));
-    check(MPI_Group_free(&group));
-    check(MPI_Comm_rank(made.comm, &made.rank));
-    check(MPI_Comm_size(made.comm, &made.size));
-    failure_context().rank = made.rank;
-    return made;
-}
+namespace {
 
 MPI_Session begin_session(MPI_Info info = MPI_INFO_NULL) {
     MPI_Session session = MPI_SESSION_NULL;
@@ -58,7 +48,7 @@ void use(const NamedCommunicator& on) {
 // The root of a short Bcast waits for nobody.
 void init_between() {
     MPI_Session session = begin_session();
-    const NamedCommunicator on = communicator_of(session);
+    const NamedCommunicator on = communicator_of(session, "mpi://WORLD");
     int value = on.rank == 0 ? 7 : 0;
     if (on.rank != 0) initialize();
     check(MPI_Bcast(&value, 1, MPI_INT, 0, on.comm));
@@ -74,7 +64,7 @@ void init_between() {
 void finalize_between() {
     constexpr std::size_t count = 200'000;
     MPI_Session session = begin_session();
-    NamedCommunicator on = communicator_of(session);
+    NamedCommunicator on = communicator_of(session, "mpi://WORLD");
     initialize();
     use(on);
     auto persistent = std::make_unique<Persistent>(Kind::bcast, on, 0, count, false);
@@ -123,7 +113,7 @@ void strange_infos() {
         check(MPI_Info_set(info, "thread_level", level.c_str()));
         MPI_Session session = begin_session(info);
         check(MPI_Info_free(&info));
-        NamedCommunicator on = communicator_of(session);
+        NamedCommunicator on = communicator_of(session, "mpi://WORLD");
         use(on);
         check(MPI_Comm_free(&on.comm));
         check(MPI_Session_finalize(&session));
