@@ -16,6 +16,7 @@
 #include "intercept/communicator.hpp"
 #include "intercept/process.hpp"
 #include "intercept/wrappers.hpp"
+#include "memory.hpp"
 #include "noise.hpp"
 #include "platform.hpp"
 #include "progress/simulated_costs.hpp"
@@ -395,11 +396,14 @@ long run_job(const Options& options, void (*report)(const Options&, const Result
     SMPI_init();
     set_overheads(options);
     if (!options.check) {
-        longest_copied = options.machine.eager_bytes;
+        longest_copied = longest_eager(options.machine);
         smpi_comm_set_copy_data_callback(copy_short_messages);
         const std::uint64_t most = *std::max_element(options.bytes.begin(), options.bytes.end()) + 64;
         job.send_region = map_region(most);
         job.receive_region = map_region(most);
+        // Tables of ranks and nodes are arrays too, which are read.
+        const std::uint64_t table = 64 * static_cast<std::uint64_t>(options.ranks);
+        if (!options.is_own()) share_arrays({map_region(2 * most), 2 * most}, std::max<std::uint64_t>(1 << 20, table));
     }
     const std::vector<s4u::Host*> hosts = make_platform(options.machine, options.nodes());
     SMPI_app_instance_register(instance, nullptr, options.ranks);

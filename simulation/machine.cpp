@@ -77,16 +77,17 @@ Machine machine_of(const Json& object) {
     machine.network_rate = positive_figure(network, "pair_rate_gb_per_s") * giga;
     machine.injection_rate = positive_figure(network, "node_rate_gb_per_s") * giga;
     machine.network_overhead = figure(network, "overhead_us") * micro;
+    machine.network_eager_bytes = static_cast<std::uint64_t>(figure(network, "eager_bytes"));
     machine.fabric = read_fabric(member(network, "fabric"));
     const Json& node = member(object, "node");
     machine.node_latency = figure(node, "latency_us") * micro;
     machine.node_rate = positive_figure(node, "pair_rate_gb_per_s") * giga;
     machine.memory_rate = positive_figure(node, "memory_rate_gb_per_s") * giga;
     machine.node_overhead = figure(node, "overhead_us") * micro;
+    machine.node_eager_bytes = static_cast<std::uint64_t>(figure(node, "eager_bytes"));
     const Json& rank = member(object, "rank");
     machine.copy_rate = positive_figure(rank, "copy_rate_gb_per_s") * giga;
     machine.reduce_rate = positive_figure(rank, "reduce_rate_gb_per_s") * giga;
-    machine.eager_bytes = static_cast<std::uint64_t>(figure(object, "eager_bytes"));
     return machine;
 }
 

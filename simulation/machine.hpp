@@ -38,8 +38,10 @@ struct Machine {
 
     double copy_rate = 0;    // of one rank
     double reduce_rate = 0;  // bytes of the result, of one rank
-    std::uint64_t eager_bytes =
-        0;  // shorter messages are sent without the receiver's word, by way of a copy at each side
+
+    // Shorter messages are sent without the receiver's word, by way of a copy at each side.
+    std::uint64_t network_eager_bytes = 0;
+    std::uint64_t node_eager_bytes = 0;
 };
 
 // Throws std::runtime_error with one sentence.

@@ -114,11 +114,16 @@ std::vector<s4u::Host*> make_fabric(const Machine& machine, unsigned long nodes)
 
 double message_overhead(const Machine& machine, std::uint64_t bytes, bool inside_node) {
     const double fixed = inside_node ? machine.node_overhead : machine.network_overhead;
-    return bytes < machine.eager_bytes ? fixed + static_cast<double>(bytes) / machine.copy_rate : fixed;
+    const std::uint64_t eager = inside_node ? machine.node_eager_bytes : machine.network_eager_bytes;
+    return bytes < eager ? fixed + static_cast<double>(bytes) / machine.copy_rate : fixed;
+}
+
+std::uint64_t longest_eager(const Machine& machine) {
+    return std::max(machine.network_eager_bytes, machine.node_eager_bytes);
 }
 
 std::vector<std::string> engine_arguments(const Machine& machine) {
-    const std::string eager = std::to_string(machine.eager_bytes);
+    const std::string eager = std::to_string(longest_eager(machine));
     return {
         "--log=root.thres:warning",
         // Latency plus bytes over rate, flows sharing links evenly: no factors that were fitted to some other cluster,

@@ -24,6 +24,9 @@ std::vector<std::string> engine_arguments(const Machine& machine);
 // The hosts of `nodes` nodes. The machine must outlive the simulation.
 std::vector<simgrid::s4u::Host*> make_platform(const Machine& machine, unsigned long nodes);
 
+// Messages below it leave at once, wherever they go to: SimGrid has one limit for all.
+std::uint64_t longest_eager(const Machine& machine);
+
 // Seconds that a CPU spends on one message, at each side.
 double message_overhead(const Machine& machine, std::uint64_t bytes, bool inside_node);
 

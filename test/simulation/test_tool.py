@@ -37,6 +37,26 @@ class Times(unittest.TestCase):
         (seconds,) = own_seconds("--ranks", 2, "--collective", "bcast", "--bytes", size, "--algorithm", "flat:segment=0")
         self.assertAlmostEqual(seconds, NODE_OVERHEAD + NODE_LATENCY + (size + ENVELOPE) / NODE_RATE, delta=1e-9)
 
+    def test_copies_end_at_the_limit_of_each_level(self):
+        with open(SMALL, encoding="utf-8") as file:
+            machine = json.load(file)
+        machine["network"]["eager_bytes"]["value"] = 4000
+        machine["node"]["eager_bytes"]["value"] = 1000
+        size = 2000
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(machine, file)
+            file.flush()
+
+            def seconds(ranks, algorithm):
+                rows, _ = results("--machine", file.name, "--ranks", ranks, "--collective", "bcast", "--bytes", size,
+                                  "--algorithm", algorithm)
+                return rows[0]["own_seconds"]
+            # Inside a node the sender has nothing to copy either, but the message leaves before it is asked for.
+            inside = 2 * NODE_OVERHEAD + NODE_LATENCY + (size + ENVELOPE) / NODE_RATE
+            self.assertAlmostEqual(seconds(2, "flat"), inside, delta=1e-9)
+            between = 2 * (NETWORK_OVERHEAD + size / COPY_RATE) + NETWORK_LATENCY + (size + ENVELOPE) / NETWORK_RATE
+            self.assertAlmostEqual(seconds(5, "flat"), between, delta=1e-9)
+
     def test_a_node_shares_its_memory(self):
         # Three receivers at 8 GB/s each are within 32 GB/s; with rate for one, nobody waits for anybody.
         size = 1 << 20
@@ -88,6 +108,18 @@ class Machines(unittest.TestCase):
             done = run("--machine", file.name, "--ranks", 4, "--collective", "bcast", "--algorithm", "binomial")
         self.assertEqual(done.returncode, 2)
         self.assertIn("'latency_us' does not say where its value is from", done.stderr)
+
+
+class Memory(unittest.TestCase):
+    def test_peers_share_what_nobody_looks_at(self):
+        # Each rank of it takes 64 MB for what it receives: 6 GB together.
+        binary = os.path.join(simulation.BUILD, "bin", "hcoll-simulate")
+        file = os.path.join(SOURCE, "simulation", "machines", "stampede2.json")
+        done = subprocess.run(["bash", "-c", 'ulimit -v 4000000; exec "$0" "$@"', binary, "--machine", file, "--ranks", "96",
+                               "--collective", "allreduce", "--bytes", str(64 << 20), "--selector", "mvapich2"],
+                              capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(json.loads(done.stdout)["seconds"][0], 64e-3)
 
 
 class Output(unittest.TestCase):
