@@ -31,6 +31,7 @@ CANDIDATES = {
     ],
     "allreduce": [
         (0, 2 * KIBI, "nap"),
+        (512, 8 * KIBI, "nap:exchange=rabenseifner"),
         (512, 2 * KIBI, "smp"),
         (2 * KIBI, 8 * KIBI, "multi_leader:leaders=8,node=binomial,segment=0"),
         (512, ANY, "multi_leader:leaders=16,node=binomial,segment=0"),

@@ -10,7 +10,8 @@ namespace hcoll {
 
 // How leaders of nodes talk to one another, where that is a choice of its own.
 enum class NetworkModule : std::uint8_t { tree, vendor };
-enum class NetworkExchange : std::uint8_t { recursive_multiplying, rabenseifner, ring };
+// How ranks that all want the result combine their operands, where that is a choice of its own.
+enum class Exchange : std::uint8_t { recursive_multiplying, rabenseifner, ring };
 
 // Of `split`: what the cost model says (tuning/split_tree.hpp).
 inline constexpr int modelled_split = -1;
@@ -21,7 +22,7 @@ struct AlgorithmParameters {
     LevelTrees levels;  // where there are several
     int split = 0;      // levels of messages, from the leaves, that calling ranks run (cut.hpp)
     NetworkModule network = NetworkModule::tree;
-    NetworkExchange exchange = NetworkExchange::recursive_multiplying;
+    Exchange exchange = Exchange::recursive_multiplying;
     int radix = 2;             // of exchanges; 0: what fits the ranks of a node
     int leaders = 4;           // per node, as far as there are ranks
     bool with_sockets = true;  // sockets are a level

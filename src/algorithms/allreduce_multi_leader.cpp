@@ -67,9 +67,9 @@ Plan allreduce_multi_leader(const PlanRequest& request, const AlgorithmParameter
     for (int slice = 0; slice < slices; ++slice) {
         if (leader(slice) != node.self()) continue;
         const RankGroup leaders = leaders_of_slice(placement, slice, slices, request.rank);
-        if (parameters.exchange == NetworkExchange::recursive_multiplying)
+        if (parameters.exchange == Exchange::recursive_multiplying)
             allreduce_exchange(plan, leaders, parameters.radix, result(slice), result(slice));
-        else if (parameters.exchange == NetworkExchange::rabenseifner || request.ordered)
+        else if (parameters.exchange == Exchange::rabenseifner || request.ordered)
             allreduce_halving(plan, leaders, request.ordered, result(slice), result(slice));
         else
             allreduce_chains(plan, leaders, result(slice));

@@ -125,8 +125,12 @@ constexpr Parameter leaders = number_parameter(
     [](const Parameters& p) { return static_cast<std::uint64_t>(p.leaders); });
 constexpr Parameter exchange = choice_parameter(
     "exchange", exchange_names, "how leaders exchange their slices",
-    [](Parameters& p, std::uint64_t value) { p.exchange = static_cast<NetworkExchange>(value); },
+    [](Parameters& p, std::uint64_t value) { p.exchange = static_cast<Exchange>(value); },
     [](const Parameters& p) { return static_cast<std::uint64_t>(p.exchange); });
+constexpr Parameter node_exchange = choice_parameter(
+    "exchange", std::span(exchange_names).first<2>(),
+    "how the ranks of a node combine: all of the message in few steps, or pieces of it in twice as many", exchange.set,
+    exchange.get);
 
 std::uint64_t collecting_index(TreeShape shape) {
     return static_cast<std::uint64_t>(std::find(std::begin(collecting_shapes), std::end(collecting_shapes), shape) -
@@ -159,7 +163,7 @@ constexpr const Parameter* bcast_han_parameters[] = {&split_levels, &network, &n
 constexpr const Parameter* bcast_levels[] = {&split_levels, &network_tree, &node,  &socket,   &sockets, &tree_radix,
                                              &in_turn,      &segment,      &sends, &receives, &window};
 constexpr const Parameter* smp[] = {&exchange_radix, &node, &socket, &sockets, &segment, &sends, &receives, &window};
-constexpr const Parameter* nap[] = {&nap_radix, &segment, &sends, &receives, &window};
+constexpr const Parameter* nap[] = {&nap_radix, &node_exchange, &segment, &sends, &receives, &window};
 constexpr const Parameter* multi_leader[] = {&leaders, &collecting_node, &exchange, &exchange_radix,
                                              &segment, &sends,           &receives, &window};
 constexpr const Parameter* collecting[] = {&collecting_network, &collecting_node, &tree_radix};
@@ -190,7 +194,7 @@ constexpr Parameters with_split(std::uint64_t segment_bytes) {
 }
 constexpr Parameters multi_leader_defaults() {
     Parameters parameters = with_levels(TreeShape::flat, TreeShape::flat, TreeShape::flat, 512 * kibi);
-    parameters.exchange = NetworkExchange::rabenseifner;
+    parameters.exchange = Exchange::rabenseifner;
     return parameters;
 }
 

@@ -1,7 +1,5 @@
 #include "algorithms/exchange.hpp"
 
-#include "algorithms/along_tree.hpp"
-
 namespace hcoll {
 
 namespace {
@@ -110,21 +108,6 @@ void allreduce_exchange(PlanBuilder& plan, const RankGroup& group, int radix, co
     for (const Round& round : rounds) sum.combine(round);
     sum.finish();
     for (const int other : others) plan.send(other, result);
-}
-
-void allreduce_exchange(PlanBuilder& plan, const RankGroup& group, int contributors, int radix, const Region& own,
-                        const Region& result) {
-    if (!group.has_self()) return;
-    std::vector<int> first;
-    first.reserve(static_cast<std::size_t>(contributors));
-    for (int index = 0; index < contributors; ++index) first.push_back(group.rank(index));
-    const int self = group.rank(group.self());
-    allreduce_exchange(plan, RankGroup(std::move(first), self), radix, own, result);
-    // Each contributor passes the result on to an equal share of the others.
-    std::vector<int> share;
-    for (int index = group.self() % contributors; index < group.size(); index += contributors)
-        share.push_back(group.rank(index));
-    bcast_along(plan, RankGroup(std::move(share), self), 0, {.shape = TreeShape::binomial}, result);
 }
 
 }  // namespace hcoll

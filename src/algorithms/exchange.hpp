@@ -14,8 +14,4 @@ namespace hcoll {
 // members, and two more where n > p. In each step a member sends its region k - 1 times.
 void allreduce_exchange(PlanBuilder& plan, const RankGroup& group, int radix, const Region& own, const Region& result);
 
-// The same for members of whom only the first `contributors` have an operand: the others get the result.
-void allreduce_exchange(PlanBuilder& plan, const RankGroup& group, int contributors, int radix, const Region& own,
-                        const Region& result);
-
 }  // namespace hcoll

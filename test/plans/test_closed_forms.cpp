@@ -455,6 +455,23 @@ TEST(ClosedForms, OfNapWhereNodesAreAPowerOfTheirRanks) {
         }
 }
 
+TEST(ClosedForms, OfNapWhoseNodesExchangePieces) {
+    for (const auto& [p, most] : {std::pair{2, 6}, std::pair{4, 4}, std::pair{8, 2}, std::pair{16, 2}})
+        for (int t = 1; t <= most; ++t) {
+            const int nodes = power(p, t);
+            const int rounds = 2 * log2_ceil(p);
+            const Counted found =
+                count(Collective::allreduce, "nap:exchange=rabenseifner", grid(nodes, p), 0, divisible);
+            EXPECT_EQ(found.waits[Link::network], t) << nodes << " x " << p;
+            EXPECT_EQ(found.waits.all, t + (1 + t) * rounds) << nodes << " x " << p;
+            EXPECT_NEAR(found.network(), 1.0 * nodes * t * (p - 1), tiny);
+            EXPECT_NEAR(found.network_of_node(), t * (p - 1), tiny);
+            EXPECT_NEAR(found.network_of_rank(), t, tiny);
+            EXPECT_NEAR(found.total(), found.network() + 2.0 * nodes * (1 + t) * (p - 1), tiny);
+            EXPECT_NEAR(found.busiest_rank(), t + 2.0 * (1 + t) * (p - 1) / p, tiny);
+        }
+}
+
 TEST(ClosedForms, OfNapForAnyNumberOfNodes) {
     for (const int p : {2, 3, 4, 5, 8})
         for (int nodes = 2; nodes <= 30; ++nodes) {

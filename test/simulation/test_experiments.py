@@ -14,7 +14,7 @@ EXPERIMENTS = os.path.join(SOURCE, "bench", "experiments")
 
 # Command and options, and what it leaves in the folder of results.
 SMALL = {
-    "nap": ([], {"nap_ranks.svg", "nap_sizes.svg", "nap_ranks_256.json"}),
+    "nap": ([], {"nap_ranks.svg", "nap_sizes_256.svg", "nap_ranks_256.json"}),
     "noise": (["--collective", "bcast"], {"noise_bcast.svg", "noise_bcast.json", "noise_bcast_apart_10.json"}),
     "peers": (["--machine", "stampede2", "--collective", "bcast"], {"bcast_stampede2.svg", "bcast_stampede2.json"}),
     "scaling": (["--collective", "bcast"], {"scaling_bcast.svg", "scaling_bcast_64.json"}),
@@ -37,6 +37,14 @@ class Claims(unittest.TestCase):
                           "--algorithm", "nap", "--algorithm", "smp", "--algorithm", "recursive_doubling")
         for row in rows:
             self.assertEqual(row["own_algorithm"], "nap", json.dumps(row))
+
+    def test_nap_with_pieces_is_ahead_where_it_falls_behind_whole(self):
+        names = ("nap:exchange=rabenseifner", "nap", "smp")
+        rows, _ = results("--machine", "bluewaters", "--ranks", 256, "--collective", "allreduce", "--bytes", "4k,8k",
+                          *[word for name in names for word in ("--algorithm", name)])
+        for row in rows:
+            self.assertLess(1.2 * row["own"][names[0]], row["own"]["nap"], json.dumps(row))
+        self.assertLess(1.2 * rows[0]["own"][names[0]], rows[0]["own"]["smp"], json.dumps(rows[0]))
 
     def test_a_pause_holds_up_less_where_segments_do_not_wait(self):
         tree = "topology_tree:segment=512k"
