@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -16,33 +18,48 @@ using Json = nlohmann::json;
 
 constexpr std::array<const char*, 4> fabric_names = {"crossbar", "fat_tree", "dragonfly", "torus"};
 
-const Json& member(const Json& object, const std::string& name) {
-    const auto found = object.find(name);
-    if (found == object.end()) throw std::runtime_error(fmt::format("'{}' is missing", name));
+// The value at a path such as "network.fabric.kind".
+const Json& member(const Json& machine, const std::string& path) {
+    const Json* found = &machine;
+    for (std::size_t begin = 0; begin < path.size();) {
+        const std::size_t end = std::min(path.find('.', begin), path.size());
+        const std::string name = path.substr(begin, end - begin);
+        if (!found->is_object() || !found->contains(name))
+            throw std::runtime_error(fmt::format("'{}' is missing", path.substr(0, end)));
+        found = &(*found)[name];
+        begin = end + 1;
+    }
     return *found;
 }
 
 // A figure is {"value": number, "source": where it is from}.
-double figure(const Json& object, const std::string& name) {
-    const Json& entry = member(object, name);
+double figure(const Json& machine, const std::string& path) {
+    const Json& entry = member(machine, path);
     if (!entry.is_object() || !entry.contains("value") || !entry["value"].is_number())
-        throw std::runtime_error(fmt::format("'{}' has no number as its value", name));
+        throw std::runtime_error(fmt::format("'{}' has no number as its value", path));
     if (!entry.contains("source") || !entry["source"].is_string() || entry["source"].get<std::string>().empty())
-        throw std::runtime_error(fmt::format("'{}' does not say where its value is from", name));
+        throw std::runtime_error(fmt::format("'{}' does not say where its value is from", path));
     const auto value = entry["value"].get<double>();
-    if (value < 0) throw std::runtime_error(fmt::format("'{}' is negative", name));
+    if (value < 0) throw std::runtime_error(fmt::format("'{}' is negative", path));
     return value;
 }
 
-double positive_figure(const Json& object, const std::string& name) {
-    const double value = figure(object, name);
-    if (value <= 0) throw std::runtime_error(fmt::format("'{}' is not above 0", name));
+double positive_figure(const Json& machine, const std::string& path) {
+    const double value = figure(machine, path);
+    if (value <= 0) throw std::runtime_error(fmt::format("'{}' is not above 0", path));
     return value;
 }
 
-Fabric read_fabric(const Json& object) {
+std::uint64_t whole_figure(const Json& machine, const std::string& path, std::uint64_t minimum, std::uint64_t maximum) {
+    const double value = figure(machine, path);
+    if (value < static_cast<double>(minimum) || value > static_cast<double>(maximum) || value != std::floor(value))
+        throw std::runtime_error(fmt::format("'{}' is no whole number from {} to {}", path, minimum, maximum));
+    return static_cast<std::uint64_t>(value);
+}
+
+Fabric read_fabric(const Json& machine) {
     Fabric fabric;
-    const auto kind = member(object, "kind").get<std::string>();
+    const auto kind = member(machine, "network.fabric.kind").get<std::string>();
     std::size_t index = 0;
     while (index < fabric_names.size() && kind != fabric_names[index]) ++index;
     if (index == fabric_names.size())
@@ -50,7 +67,7 @@ Fabric read_fabric(const Json& object) {
             fmt::format("'{}' is no kind of fabric; kinds are {}", kind, fmt::join(fabric_names, ", ")));
     fabric.kind = static_cast<Fabric::Kind>(index);
     if (fabric.kind == Fabric::Kind::crossbar) return fabric;
-    fabric.shape = member(object, "shape").get<std::vector<unsigned int>>();
+    fabric.shape = member(machine, "network.fabric.shape").get<std::vector<unsigned int>>();
     const std::size_t length = fabric.shape.size();
     const bool fits = fabric.kind == Fabric::Kind::torus       ? length >= 1
                       : fabric.kind == Fabric::Kind::dragonfly ? length == 7
@@ -58,36 +75,41 @@ Fabric read_fabric(const Json& object) {
     if (!fits) throw std::runtime_error(fmt::format("the shape of a {} has {} numbers", kind, length));
     for (const unsigned int number : fabric.shape)
         if (number == 0) throw std::runtime_error("a number of the fabric's shape is 0");
-    fabric.link_rate = positive_figure(object, "link_rate_gb_per_s") * 1e9;
-    fabric.latency_per_hop = figure(object, "latency_per_hop_us") * 1e-6;
+    fabric.link_rate = positive_figure(machine, "network.fabric.link_rate_gb_per_s") * 1e9;
+    fabric.latency_per_hop = figure(machine, "network.fabric.latency_per_hop_us") * 1e-6;
     return fabric;
 }
+
+constexpr std::uint64_t most_ranks_of_a_node = 1024;
+constexpr std::uint64_t longest_copied = 1 << 30;
+// SimGrid's own collectives, with which the library is set up, send messages that nobody asks for yet.
+constexpr std::uint64_t shortest_limit = 1024;
 
 Machine machine_of(const Json& object) {
     constexpr double micro = 1e-6;
     constexpr double giga = 1e9;
     Machine machine;
     machine.name = member(object, "name").get<std::string>();
-    machine.ranks_per_node = static_cast<int>(positive_figure(object, "ranks_per_node"));
-    machine.sockets_per_node = static_cast<int>(positive_figure(object, "sockets_per_node"));
+    machine.ranks_per_node = static_cast<int>(whole_figure(object, "ranks_per_node", 1, most_ranks_of_a_node));
+    machine.sockets_per_node = static_cast<int>(whole_figure(object, "sockets_per_node", 1, most_ranks_of_a_node));
     if (machine.ranks_per_node % machine.sockets_per_node != 0)
         throw std::runtime_error("the ranks of a node cannot be shared among its sockets");
-    const Json& network = member(object, "network");
-    machine.network_latency = figure(network, "latency_us") * micro;
-    machine.network_rate = positive_figure(network, "pair_rate_gb_per_s") * giga;
-    machine.injection_rate = positive_figure(network, "node_rate_gb_per_s") * giga;
-    machine.network_overhead = figure(network, "overhead_us") * micro;
-    machine.network_eager_bytes = static_cast<std::uint64_t>(figure(network, "eager_bytes"));
-    machine.fabric = read_fabric(member(network, "fabric"));
-    const Json& node = member(object, "node");
-    machine.node_latency = figure(node, "latency_us") * micro;
-    machine.node_rate = positive_figure(node, "pair_rate_gb_per_s") * giga;
-    machine.memory_rate = positive_figure(node, "memory_rate_gb_per_s") * giga;
-    machine.node_overhead = figure(node, "overhead_us") * micro;
-    machine.node_eager_bytes = static_cast<std::uint64_t>(figure(node, "eager_bytes"));
-    const Json& rank = member(object, "rank");
-    machine.copy_rate = positive_figure(rank, "copy_rate_gb_per_s") * giga;
-    machine.reduce_rate = positive_figure(rank, "reduce_rate_gb_per_s") * giga;
+    machine.network_latency = figure(object, "network.latency_us") * micro;
+    machine.network_rate = positive_figure(object, "network.pair_rate_gb_per_s") * giga;
+    machine.injection_rate = positive_figure(object, "network.node_rate_gb_per_s") * giga;
+    machine.network_overhead = figure(object, "network.overhead_us") * micro;
+    machine.network_eager_bytes = whole_figure(object, "network.eager_bytes", 0, longest_copied);
+    machine.fabric = read_fabric(object);
+    machine.node_latency = figure(object, "node.latency_us") * micro;
+    machine.node_rate = positive_figure(object, "node.pair_rate_gb_per_s") * giga;
+    machine.memory_rate = positive_figure(object, "node.memory_rate_gb_per_s") * giga;
+    machine.node_overhead = figure(object, "node.overhead_us") * micro;
+    machine.node_eager_bytes = whole_figure(object, "node.eager_bytes", 0, longest_copied);
+    if (std::max(machine.network_eager_bytes, machine.node_eager_bytes) < shortest_limit)
+        throw std::runtime_error(
+            fmt::format("'network.eager_bytes' and 'node.eager_bytes' are both below {}", shortest_limit));
+    machine.copy_rate = positive_figure(object, "rank.copy_rate_gb_per_s") * giga;
+    machine.reduce_rate = positive_figure(object, "rank.reduce_rate_gb_per_s") * giga;
     return machine;
 }
 

@@ -17,8 +17,7 @@ namespace hcoll::simulation {
 namespace {
 
 constexpr std::size_t longest = 32;
-constexpr std::size_t grain =
-    8;  // no object of 8 k bytes wants to be aligned to more than the largest power of two in them
+constexpr std::size_t grain = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 constexpr std::size_t sizes = longest / grain;
 constexpr std::size_t reserved = std::size_t{16} << 30;  // addresses for objects of a size; memory only as they come
 
@@ -42,10 +41,14 @@ bool is_in(const void* object, const std::byte* begin, std::size_t bytes) {
     return begin != nullptr && place >= begin && place < begin + bytes;
 }
 
+// Once: where addresses are limited, all is left to malloc.
 bool reserve() {
+    static bool is_refused = false;
+    if (is_refused) return false;
     void* memory =
         mmap(nullptr, sizes * reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return false;
+    is_refused = memory == MAP_FAILED;
+    if (is_refused) return false;
     all_objects = static_cast<std::byte*>(memory);
     for (std::size_t size = 0; size < sizes; ++size) objects[size].begin = all_objects + size * reserved;
     return true;

@@ -52,7 +52,7 @@ public:
         const Region result = plan_.output();
         if (block_.size() > 1) reduce_along(plan_, block_, 0, {.shape = TreeShape::binomial}, ordered_, own, result);
         if (workers_.has_self()) {
-            allreduce_on_node(workers_, block_.size() > 1 ? result : own);
+            allreduce_on_node(workers_, ordered_, block_.size() > 1 ? result : own);
             for (const Merge& group : merges_) merge(group);
         }
         bcast_along(plan_, block_, 0, {.shape = TreeShape::binomial}, result);
@@ -88,16 +88,17 @@ private:
         }
         const std::vector<Region> all = operands;
         combine_as_exchange_would(operands, block_of_operand);
-        if (!operands.empty()) allreduce_on_node(first_workers(lanes.contributors()), operands.back());
+        // In the order of lanes, also where that is not asked for: every node is to get the same bits from the same operands.
+        if (!operands.empty()) allreduce_on_node(first_workers(lanes.contributors()), true, operands.back());
         pass_on(lanes.contributors());
         for (const Region& operand : all)
             if (operand.buffer == Buffer::scratch) plan_.release(operand);
     }
 
     // Of the members' operands, into the output.
-    void allreduce_on_node(const RankGroup& members, const Region& own) {
+    void allreduce_on_node(const RankGroup& members, bool ordered, const Region& own) {
         if (on_node_ == Exchange::rabenseifner)
-            allreduce_halving(plan_, members, ordered_, own, plan_.output());
+            allreduce_halving(plan_, members, ordered, own, plan_.output());
         else
             allreduce_exchange(plan_, members, 2, own, plan_.output());
     }

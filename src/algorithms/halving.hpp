@@ -5,7 +5,8 @@
 //   members   2 <-> 3        1 <-> 3
 //
 // The distance doubles while what is exchanged halves, so that the operands that a member has combined are always those of
-// a run of members: operations need not commute. Every unit is combined by one member alone: all get the same bits.
+// a run of members: operations need not commute. Every unit is combined by one member alone: all get the same bits. Which
+// operand of two is the left one depends on where `own` is, unless in order: so groups that are to agree combine in order.
 //
 // Source: Rabenseifner 2004, Optimization of collective reduction operations; Thakur, Rabenseifner, Gropp 2005, section 4.5.
 #pragma once
@@ -41,8 +42,8 @@ inline int largest_power_of_two(int members) {
 }
 
 // For a caller who is the first of its block: `own` of all members of the blocks, combined; afterwards each participant has
-// in `work` what `halving`, over the participants, leaves it, and the rest of it is spoilt. `own` may be input or the same
-// region as `work`. log2 p steps, (p - 1)/p of the region sent by each participant.
+// in `work` what `halving`, over the participants, leaves it, and the rest of it is spoilt. `own` may be input, scratch or the
+// same region as `work`. log2 p steps, (p - 1)/p of the region sent by each participant.
 void reduce_scatter_of_blocks(PlanBuilder& plan, const Blocks& blocks, const RankGroup& group, const Halving& halving,
                               bool ordered, const Region& own, const Region& work);
 

@@ -20,7 +20,8 @@ SEGMENT = 256
 ONE_NODE_ONLY = ("shared",)
 MORE = {"bcast": [f"han:network=vendor,segment={SEGMENT}"], "reduce": [f"han:network=vendor,segment={SEGMENT}"],
         "allreduce": [f"han:network=vendor,segment={SEGMENT}", f"multi_leader:leaders=2,exchange=ring,segment={SEGMENT}",
-                      f"multi_leader:leaders=4,node=binomial,segment={SEGMENT}"], "barrier": []}
+                      f"multi_leader:leaders=4,node=binomial,segment={SEGMENT}",
+                      f"nap:exchange=rabenseifner,segment={SEGMENT}"], "barrier": []}
 
 
 def algorithms():

@@ -20,7 +20,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 SEGMENTS = ["0", "1k", "3k", "64k", "512k"]
 WINDOWS = ["1", "2", "4", "64"]
 SPLITS = ["0", "1", "2", "9", "auto"]
-SHAPES = ["tree", "network", "node", "socket", "in_turn"]
+SHAPES = ["tree", "network", "node", "socket", "in_turn", "exchange"]
 # Each seats eight ranks or more.
 LAYOUTS = ["auto", "auto", "4x2", "2x4", "2x2x2", "4x2:cyclic", "3x4:reverse", "1x12", "2x8:cyclic", "8x1"]
 BUFFERS = ["auto", "64k", "128k", "512k", "8M"]

@@ -193,7 +193,7 @@ std::optional<std::string> compare(const PlanCase& plan_case, const PreparedCase
         const Operands& expected = prepared.expected[rank];
         if (plan_case.algorithm->collective == Collective::allreduce)
             for (std::size_t unit = 0; unit < expected.size(); ++unit)
-                if (ranks[rank].output[unit].bits != ranks[0].output[unit].bits)
+                if (ranks[rank].output[unit].sided_bits != ranks[0].output[unit].sided_bits)
                     return fmt::format("rank {}: other bits than rank 0's at unit {}", rank, unit);
         for (std::size_t unit = 0; unit < expected.size(); ++unit)
             if (const Operand& found = ranks[rank].output[unit]; !(found == expected[unit]))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -43,6 +44,7 @@ void combine(const Operand* left, Operand* right, std::uint64_t units, bool orde
         right[i].first = std::min(left[i].first, right[i].first);
         right[i].last = std::max(left[i].last, right[i].last);
         right[i].bits = (left[i].bits ^ right[i].bits) * 0x9E3779B97F4A7C15ULL + (left[i].bits & right[i].bits);
+        right[i].sided_bits = std::rotl(left[i].sided_bits, 29) * 0x9E3779B97F4A7C15ULL + right[i].sided_bits;
     }
 }
 
@@ -258,7 +260,14 @@ std::uint64_t contribution(std::uint32_t rank) { return (rank + 1) * 0x9E3779B97
 
 Operand operand_of(std::uint32_t rank, std::uint64_t unit) {
     const std::uint64_t value = contribution(rank);
-    return {.unit = unit, .ranks = 1, .first = rank, .last = rank, .poisoned = 0, .sum = value, .bits = value};
+    return {.unit = unit,
+            .ranks = 1,
+            .first = rank,
+            .last = rank,
+            .poisoned = 0,
+            .sum = value,
+            .bits = value,
+            .sided_bits = value};
 }
 
 std::optional<std::string> simulate(std::vector<SimulatedRank>& ranks, bool ordered, std::mt19937_64& random) {

@@ -25,6 +25,8 @@ struct Operand {
     std::uint32_t poisoned = 0;
     std::uint64_t sum = 0;   // of a value for each contributing rank, so that no rank counts twice
     std::uint64_t bits = 0;  // of an operation that commutes, but is not associative: tells how operands were combined
+    // Of one that does not commute in all its bits either, as MPI_MAX of 0 and -0, or a sum of two NaNs: which was left, too.
+    std::uint64_t sided_bits = 0;
 
     // The bits, which depend on the algorithm, are compared where they should be equal.
     friend bool operator==(const Operand& a, const Operand& b) {

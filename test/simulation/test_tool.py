@@ -98,16 +98,42 @@ class Machines(unittest.TestCase):
             self.assertGreater(rows[0]["own_seconds"], 1e-6)  # somebody is on another node
             self.assertLess(rows[0]["own_seconds"], 1e-4)
 
-    def test_a_figure_without_a_source_is_refused(self):
-        with open(SMALL, encoding="utf-8") as file:
-            machine = json.load(file)
-        del machine["network"]["latency_us"]["source"]
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump(machine, file)
-            file.flush()
-            done = run("--machine", file.name, "--ranks", 4, "--collective", "bcast", "--algorithm", "binomial")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("'latency_us' does not say where its value is from", done.stderr)
+    def test_a_figure_that_cannot_be_is_named_with_its_place(self):
+        def no_source(machine):
+            del machine["network"]["latency_us"]["source"]
+
+        def no_limit(machine):
+            del machine["node"]["eager_bytes"]
+
+        def value(path, figure):
+            def change(machine):
+                *sections, name = path.split(".")
+                for section in sections:
+                    machine = machine[section]
+                machine[name]["value"] = figure
+            return change
+
+        def no_copies(machine):
+            value("network.eager_bytes", 64)(machine)
+            value("node.eager_bytes", 0)(machine)
+
+        for change, sentence in ((no_source, "'network.latency_us' does not say where its value is from"),
+                                 (no_limit, "'node.eager_bytes' is missing"),
+                                 (value("network.eager_bytes", 1e30), "'network.eager_bytes' is no whole number from 0 to"),
+                                 (no_copies, "'network.eager_bytes' and 'node.eager_bytes' are both below 1024"),
+                                 (value("ranks_per_node", 2.5), "'ranks_per_node' is no whole number from 1 to 1024"),
+                                 (value("sockets_per_node", 0.5), "'sockets_per_node' is no whole number from 1 to 1024")):
+            with self.subTest(sentence):
+                with open(SMALL, encoding="utf-8") as file:
+                    machine = json.load(file)
+                change(machine)
+                with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                    json.dump(machine, file)
+                    file.flush()
+                    done = run("--machine", file.name, "--ranks", 4, "--collective", "bcast", "--algorithm", "binomial")
+                self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+                self.assertIn(sentence, done.stderr)
+                self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
 
 
 class Memory(unittest.TestCase):
