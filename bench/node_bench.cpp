@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "algorithms/kernels/kernels.hpp"
-#include "progress/node_collectives.hpp"
-#include "progress/shared_copy.hpp"
-#include "progress/shared_segment.hpp"
+#include "progress/node/node_collectives.hpp"
+#include "progress/node/shared_copy.hpp"
+#include "progress/node/shared_segment.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <new>
 
 #include "clock.hpp"
-#include "progress/shared_copy.hpp"
+#include "progress/node/shared_copy.hpp"
 
 namespace hcoll::bench {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "algorithms/catalog.hpp"
-#include "progress/plan_cache.hpp"
+#include "progress/engine/plan_cache.hpp"
 
 namespace {
 

@@ -13,13 +13,13 @@
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 
-#include "intercept/communicator.hpp"
-#include "intercept/process.hpp"
-#include "intercept/wrappers.hpp"
+#include "intercept/calls/wrappers.hpp"
+#include "intercept/communicator/communicator.hpp"
+#include "intercept/process/process.hpp"
 #include "memory.hpp"
 #include "noise.hpp"
 #include "platform.hpp"
-#include "progress/simulated_costs.hpp"
+#include "progress/engine/simulated_costs.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll::simulation {
@@ -108,8 +108,9 @@ private:
             mpi.Init(nullptr, nullptr);
             use_real_world();
         } else {
-            const hcoll_vendor vendor{.handle = nullptr, .path = "", .version_text = "SimGrid", .stand_aside = nullptr};
-            Process::open(vendor);
+            Process::open({.version_text = "SimGrid",
+                           .stand_aside = nullptr,
+                           .release_communicators = Communicator::release_all});
             wrap_Init(nullptr, nullptr);
         }
         if (options_.predefined_op)

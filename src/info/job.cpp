@@ -10,7 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "intercept/backend.h"
+#include "intercept/entry/backend.h"
 #include "topology/place_json.hpp"
 
 namespace hcoll::info {
@@ -34,7 +34,7 @@ struct Loaded {
 std::string flavour_of(const std::string& version) {
 #define HCOLL_FLAVOUR(text, flavour) \
     if (version.find(text) != std::string::npos) return flavour;
-#include "intercept/flavours.def"
+#include "intercept/entry/flavours.def"
 #undef HCOLL_FLAVOUR
     return "";
 }

@@ -18,7 +18,7 @@
 
 namespace hcoll {
 
-// What a collective is to run: what the rules say, the vendor's own, shared memory (progress/node_collectives.hpp; what it
+// What a collective is to run: what the rules say, the vendor's own, shared memory (progress/node/node_collectives.hpp; what it
 // cannot run is the rules' or the vendor's), or one of our plans.
 struct AlgorithmChoice {
     enum class Kind : std::uint8_t { automatic, vendor, shared, own } kind = Kind::automatic;
@@ -42,11 +42,11 @@ bool keeps_to_neighbors(const AlgorithmChoice& choice);
 std::string parameter_text(const Parameter& parameter, const AlgorithmParameters& parameters);
 std::string parameter_range(const Parameter& parameter);
 
-// How a rank of a node may read and write the memory of the others (progress/peer_memory.hpp); automatic: xpmem or else cma.
+// How a rank of a node may read and write the memory of the others (progress/node/peer_memory.hpp); automatic: xpmem or else cma.
 enum class SingleCopyWay : std::uint8_t { automatic, off, cma, xpmem };
 inline constexpr std::string_view single_copy_names[] = {"auto", "off", "cma", "xpmem"};
 
-// How non-blocking collectives move while the application does something else (intercept/background.hpp).
+// How non-blocking collectives move while the application does something else (intercept/process/background.hpp).
 enum class ProgressMode : std::uint8_t { automatic, thread, calls, off };
 inline constexpr std::string_view progress_mode_names[] = {"auto", "thread", "calls", "off"};
 

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "progress/engine.hpp"
+#include "progress/engine/engine.hpp"
 #include "tuning/event_queue.hpp"
 #include "tuning/machine_model.hpp"
 #include "tuning/message_table.hpp"

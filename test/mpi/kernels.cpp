@@ -11,7 +11,7 @@
 #include <limits>
 #include <random>
 
-#include "intercept/reduction_kernel.hpp"
+#include "intercept/types/reduction_kernel.hpp"
 
 using namespace hcoll;
 using namespace hcoll::test;

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "progress/node_collectives.hpp"
-#include "progress/shared_segment.hpp"
+#include "progress/node/node_collectives.hpp"
+#include "progress/node/shared_segment.hpp"
 
 namespace hcoll::test {
 

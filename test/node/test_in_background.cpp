@@ -12,10 +12,10 @@
 #include <tuple>
 
 #include "../support/seed.hpp"
-#include "progress/callers_part.hpp"
-#include "progress/engine.hpp"
-#include "progress/in_flight.hpp"
-#include "progress/progress_thread.hpp"
+#include "progress/background/callers_part.hpp"
+#include "progress/background/in_flight.hpp"
+#include "progress/background/progress_thread.hpp"
+#include "progress/engine/engine.hpp"
 #include "random_cases.hpp"
 
 namespace hcoll::test {

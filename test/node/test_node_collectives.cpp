@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "../support/seed.hpp"
-#include "progress/node_collectives.hpp"
-#include "progress/shared_segment.hpp"
+#include "progress/node/node_collectives.hpp"
+#include "progress/node/shared_segment.hpp"
 #include "rank_threads.hpp"
 
 namespace hcoll::test {

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "../support/seed.hpp"
-#include "progress/node_messages.hpp"
-#include "progress/routed_transport.hpp"
-#include "progress/shared_segment.hpp"
+#include "progress/node/node_messages.hpp"
+#include "progress/node/routed_transport.hpp"
+#include "progress/node/shared_segment.hpp"
 #include "random_cases.hpp"
 
 namespace hcoll::test {

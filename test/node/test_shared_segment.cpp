@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "progress/shared_segment.hpp"
+#include "progress/node/shared_segment.hpp"
 
 namespace hcoll::test {
 namespace {

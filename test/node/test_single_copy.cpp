@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "../support/seed.hpp"
-#include "progress/node_collectives.hpp"
-#include "progress/shared_segment.hpp"
+#include "progress/node/node_collectives.hpp"
+#include "progress/node/shared_segment.hpp"
 #include "rank_threads.hpp"
 
 // test/support/xpmem.c

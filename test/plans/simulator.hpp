@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "algorithms/plan.hpp"
-#include "progress/engine.hpp"
+#include "progress/engine/engine.hpp"
 
 namespace hcoll::test {
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "progress/plan_cache.hpp"
+#include "progress/engine/plan_cache.hpp"
 
 namespace hcoll {
 namespace {

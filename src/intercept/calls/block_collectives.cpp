@@ -1,0 +1,155 @@
+// The wrappers of MPI_Gather, MPI_Scatter and MPI_Allgather, in which every rank has a block of its own among those of all ranks.
+//
+// Rules and plans go by the bytes of one block.
+#include "intercept/calls/collective_apart.hpp"
+#include "intercept/calls/dispatch.hpp"
+#include "intercept/calls/own_run.hpp"
+#include "intercept/calls/wrappers.hpp"
+#include "intercept/types/datatype.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// All blocks together may travel in one message, whose length the MPI library takes as an int.
+constexpr std::uint64_t most_bytes_of_all = 1U << 30U;
+
+// One of the two sides, as the application gave it.
+template <typename Count>
+struct Side {
+    const void* buffer;
+    Count count;
+    MPI_Datatype type;
+
+    std::uint64_t bytes() const { return static_cast<std::uint64_t>(count) * type_size(type); }
+};
+
+template <typename Count>
+bool is_valid(Communicator& communicator, const Side<Count>& side) {
+    if (side.count < 0 || side.type == MPI_DATATYPE_NULL || side.buffer == MPI_IN_PLACE) return false;
+    if (!communicator.is_valid_type(side.type)) return false;
+    return side.buffer != nullptr || side.count == 0 || may_have_null_buffer(side.type);
+}
+
+// MPICH refuses a block that lies where it is to go; where types or counts differ it does not look, and the bytes may well be
+// others. Open MPI never looks, and programs rely on it.
+template <typename Count>
+bool is_refused_as_alias(const Side<Count>& own, const Side<Count>& all, int rank) {
+    if (Process::vendor_kind() != VendorKind::mpich || own.type != all.type || own.count != all.count) return false;
+    return own.bytes() != 0 &&
+           own.buffer == static_cast<const std::byte*>(all.buffer) + own.bytes() * static_cast<std::uint64_t>(rank);
+}
+
+// Why a call whose root is `root` is the vendor's; nullptr where it may run here. In the words of a gather: a scatter's sides have
+// changed places. What is not significant on this rank is not looked at.
+template <typename Count>
+const char* why_not(Communicator& communicator, Collective collective, const Side<Count>& own, const Side<Count>& all,
+                    int root) {
+    if (root < 0 || root >= communicator.size()) return reason::arguments;
+    const bool has_all = collective == Collective::allgather || communicator.rank() == root;
+    const bool in_place = has_all && own.buffer == MPI_IN_PLACE;
+    if (!in_place && !is_valid(communicator, own)) return reason::arguments;
+    if (has_all && !is_valid(communicator, all)) return reason::arguments;
+    const Side<Count>& block = in_place ? all : own;
+    const std::uint64_t most_of_block = most_bytes_of_all / static_cast<std::uint64_t>(communicator.size());
+    const std::uint64_t element_bytes = type_size(block.type);
+    if (element_bytes != 0 && static_cast<std::uint64_t>(block.count) > most_of_block / element_bytes)
+        return reason::too_long;
+    if (has_all && !in_place && is_refused_as_alias(own, all, communicator.rank())) return reason::arguments;
+    return nullptr;
+}
+
+template <Collective collective, typename Count>
+inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send_type, void* receive,
+                           Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm, auto&& pass_on) {
+    const BlockArguments blocks{send,    static_cast<std::uint64_t>(send_count),    send_type,
+                                receive, static_cast<std::uint64_t>(receive_count), receive_type,
+                                root};
+    const Side<Count> sent{send, send_count, send_type};
+    const Side<Count> received{receive, receive_count, receive_type};
+    const Side<Count>& own = collective == Collective::scatter ? received : sent;
+    const Side<Count>& all = collective == Collective::scatter ? sent : received;
+    // The side that says how long a block is, on every rank.
+    const Side<Count>& block = own.buffer == MPI_IN_PLACE ? all : own;
+    return dispatch<collective>(
+        comm, block.count, block.type, pass_on, [] { return MPI_SUCCESS; },
+        [&](Communicator& communicator) { return why_not(communicator, collective, own, all, root); },
+        [](Communicator&) { return false; }, [] { return true; },
+        [&](Communicator& communicator, const Decision& decision) {
+            return run_blocks(communicator, decision, collective, blocks);
+        });
+}
+
+// Gather or Scatter.
+template <Collective collective, typename Count>
+int rooted(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
+           MPI_Datatype receive_type, int root, MPI_Comm comm,
+           int (*next)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm),
+           int (*begin)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) {
+    return dispatch_blocks<collective>(
+        send, send_count, send_type, receive, receive_count, receive_type, root, comm, [&] {
+            return collective_apart(
+                comm,
+                [&](MPI_Request* request) {
+                    return begin(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
+                                 request);
+                },
+                [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
+        });
+}
+
+template <typename Count>
+int allgather(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
+              MPI_Datatype receive_type, MPI_Comm comm,
+              int (*next)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, MPI_Comm),
+              int (*begin)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, MPI_Comm, MPI_Request*)) {
+    return dispatch_blocks<Collective::allgather>(
+        send, send_count, send_type, receive, receive_count, receive_type, 0, comm, [&] {
+            return collective_apart(
+                comm,
+                [&](MPI_Request* request) {
+                    return begin(send, send_count, send_type, receive, receive_count, receive_type, comm, request);
+                },
+                [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, comm); });
+        });
+}
+
+}  // namespace
+
+int wrap_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
+                MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+    return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
+                                      mpi.Gather, mpi.Igather);
+}
+
+int wrap_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
+                  MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+    return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
+                                      mpi.Gather_c, mpi.Igather_c);
+}
+
+int wrap_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
+                 MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+    return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
+                                       mpi.Scatter, mpi.Iscatter);
+}
+
+int wrap_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
+                   MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+    return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
+                                       mpi.Scatter_c, mpi.Iscatter_c);
+}
+
+int wrap_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
+                   MPI_Datatype receive_type, MPI_Comm comm) noexcept {
+    return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather,
+                     mpi.Iallgather);
+}
+
+int wrap_Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
+                     MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) noexcept {
+    return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather_c,
+                     mpi.Iallgather_c);
+}
+
+}  // namespace hcoll

@@ -1,0 +1,226 @@
+// The wrappers of MPI_Bcast, MPI_Reduce, MPI_Allreduce and MPI_Barrier: what is valid, and what runs it.
+#include "intercept/calls/arguments.hpp"
+#include "intercept/calls/collective_apart.hpp"
+#include "intercept/calls/dispatch.hpp"
+#include "intercept/calls/own_run.hpp"
+#include "intercept/calls/wrappers.hpp"
+#include "intercept/types/datatype.hpp"
+
+namespace hcoll {
+
+namespace {
+
+template <typename Count>
+inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
+                 int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm),
+                 int (*begin)(void*, Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) {
+    return dispatch<Collective::bcast>(
+        comm, count, type,
+        [&] {
+            return collective_apart(
+                comm, [&](MPI_Request* request) { return begin(buffer, count, type, root, comm, request); },
+                [&] { return next(buffer, count, type, root, comm); });
+        },
+        [] { return MPI_SUCCESS; },
+        [&](Communicator& communicator) {
+            return is_valid_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root);
+        },
+        [](Communicator&) { return true; }, [] { return true; },
+        [&](Communicator& communicator, const Decision& decision) {
+            if (decision.shared)
+                return run_shared_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
+            return run_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
+        });
+}
+
+// Not every predefined operation takes every type. Those that MPI defines have kernels; which others do is the vendor's
+// business. The first time that such a pair is used on a communicator, on all ranks alike, the vendor is asked with no
+// elements: a wrong pair gets its own error.
+template <typename Ask>
+int prove_operation(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type, Ask&& ask) {
+    OwnAlgorithms::KnownReduction* known = find_known_reduction(own, op, type);
+    if (known != nullptr && known->is_proven) [[likely]]
+        return MPI_SUCCESS;
+    if (known == nullptr && !is_predefined_op(op)) return MPI_SUCCESS;
+    const int status = ask();
+    if (known != nullptr) known->is_proven = status == MPI_SUCCESS;
+    return status;
+}
+
+bool commutes(MPI_Op op) {
+    int result = 0;
+    return is_predefined_op(op) || (mpi.Op_commutative(op, &result) == MPI_SUCCESS && result != 0);
+}
+
+// Bits that are to be the same for any placement cannot begin with the vendor's. It only judges the first call, with no
+// elements, and then the communicator is set up, on all ranks alike.
+template <typename Count, typename Call>
+int set_up_before_first_call(MPI_Comm comm, Collective collective, Count count, const Reduction& reduction,
+                             Call&& call) {
+    // What only a call with elements can show: that call is the vendor's, and this rank may make it alone. Looked at first
+    // where all ranks have the buffers, since an Allreduce waits for the others even without elements (MPICH).
+    const auto is_wrong = [&](bool is_root) {
+        return count < 0 || (count > 0 && !has_valid_buffers(reduction, is_root, is_root));
+    };
+    if (collective == Collective::allreduce && is_wrong(true)) return MPI_SUCCESS;
+    if (const int status = call(0); status != MPI_SUCCESS) return status;
+    int rank = 0;
+    if (mpi.Comm_rank(comm, &rank) != MPI_SUCCESS) return MPI_SUCCESS;
+    const bool is_root = collective == Collective::allreduce || rank == reduction.root;
+    if (!is_wrong(is_root)) Communicator::set_up_now(comm);
+    return MPI_SUCCESS;
+}
+
+// The same call as the one before, over shared memory: all that is left to look at is the buffers and the root.
+template <Collective collective>
+inline const OwnAlgorithms::RepeatedReduction* find_repeated(const Communicator* communicator,
+                                                             const Reduction& reduction) {
+    OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(collective);
+    if (own == nullptr) return nullptr;
+    const auto& last = own->repeated_reductions[static_cast<std::size_t>(collective)];
+    if (!last.is_for(reduction.count, reduction.type, reduction.op)) return nullptr;
+    if (reduction.root < 0 || reduction.root >= communicator->size()) return nullptr;
+    const bool is_root = collective == Collective::allreduce || communicator->rank() == reduction.root;
+    return has_valid_buffers(reduction, is_root, is_root) ? &last : nullptr;
+}
+
+// Not 0 where an Allreduce is so short that its instructions count.
+std::size_t line_bytes_of(OwnAlgorithms& own, Collective collective, std::uint64_t count,
+                          const OwnAlgorithms::KnownReduction& known) {
+    const std::size_t bytes = count * known.element_bytes;
+    const bool is_line = collective == Collective::allreduce && known.kernel != nullptr && own.node->is_line(bytes);
+    return is_line && Process::get().report() == nullptr ? bytes : 0;
+}
+
+// The call that programs make most, and make again and again: a few elements, over shared memory. Runs it and returns
+// true if it is that, of the same kind as the one before, and nothing about its buffers needs a second look.
+inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MPI_Datatype type, MPI_Op op,
+                        MPI_Comm comm) {
+    const Communicator* communicator = Communicator::find(comm);
+    OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(Collective::allreduce);
+    if (own == nullptr) return false;
+    const auto& last = own->repeated_reductions[static_cast<std::size_t>(Collective::allreduce)];
+    if (last.line_bytes == 0 || !last.is_for(count, type, op)) return false;
+    if (send == nullptr || receive == nullptr || receive == MPI_IN_PLACE || send == receive) return false;
+    const void* operand = send == MPI_IN_PLACE ? receive : send;
+    own->node->allreduce_line(static_cast<const std::byte*>(operand), static_cast<std::byte*>(receive), last.line_bytes,
+                              count, last.known.kernel);
+    return true;
+}
+
+// `call` gives the call to the vendor, with a count of its own.
+template <Collective collective, typename Count, typename Call>
+inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Call&& call) {
+    Communicator* repeating = Communicator::find(comm);
+    if (const auto* last = find_repeated<collective>(repeating, reduction)) [[likely]]
+        return noted(name_of(collective), count, reduction.type, last->decision->what, last->decision->why, [&] {
+            return run_shared_reduction(*repeating, *last->decision, collective, reduction, last->known);
+        });
+    return dispatch<collective>(
+        comm, count, reduction.type, [&] { return call(count); },
+        [&] {
+            return Process::get().agreed()->settings.reproducible
+                       ? set_up_before_first_call(comm, collective, count, reduction, call)
+                       : MPI_SUCCESS;
+        },
+        [&](Communicator& communicator) { return is_valid_reduction(communicator, collective, reduction); },
+        [&](Communicator& communicator) {
+            const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
+            return known != nullptr && known->element_bytes != 0;
+        },
+        [&] { return commutes(reduction.op); },
+        [&](Communicator& communicator, const Decision& decision) {
+            const int status =
+                prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
+            if (status != MPI_SUCCESS) return status;
+            if (!decision.shared) return run_reduction(communicator, decision, collective, reduction);
+            const OwnAlgorithms::KnownReduction& known = communicator.own().known_reductions.front();
+            communicator.own().repeated_reductions[static_cast<std::size_t>(collective)] = {
+                .count = reduction.count,
+                .decision = &decision,
+                .known = known,
+                .line_bytes = line_bytes_of(communicator.own(), collective, reduction.count, known)};
+            return run_shared_reduction(communicator, decision, collective, reduction, known);
+        });
+}
+
+template <typename Count>
+inline int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+                  int (*next)(const void*, void*, Count, MPI_Datatype, MPI_Op, int, MPI_Comm),
+                  int (*begin)(const void*, void*, Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*)) {
+    return reduce_any<Collective::reduce>(
+        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, [&](Count elements) {
+            return collective_apart(
+                comm,
+                [&](MPI_Request* request) { return begin(send, receive, elements, type, op, root, comm, request); },
+                [&] { return next(send, receive, elements, type, op, root, comm); });
+        });
+}
+
+// Not a part of its callers, whose first lines are for what repeat_line does.
+template <typename Count>
+__attribute__((noinline)) int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op,
+                                        MPI_Comm comm,
+                                        int (*next)(const void*, void*, Count, MPI_Datatype, MPI_Op, MPI_Comm),
+                                        int (*begin)(const void*, void*, Count, MPI_Datatype, MPI_Op, MPI_Comm,
+                                                     MPI_Request*)) {
+    return reduce_any<Collective::allreduce>(
+        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
+        [&](Count elements) {
+            return collective_apart(
+                comm, [&](MPI_Request* request) { return begin(send, receive, elements, type, op, comm, request); },
+                [&] { return next(send, receive, elements, type, op, comm); });
+        });
+}
+
+inline int barrier(MPI_Comm comm) {
+    return dispatch<Collective::barrier>(
+        comm, 0, MPI_BYTE,
+        [&] {
+            return collective_apart(
+                comm, [&](MPI_Request* request) { return mpi.Ibarrier(comm, request); },
+                [&] { return mpi.Barrier(comm); });
+        },
+        [] { return MPI_SUCCESS; }, [](Communicator&) { return true; }, [](Communicator&) { return true; },
+        [] { return true; },
+        [](Communicator& communicator, const Decision& decision) {
+            return decision.shared ? run_shared_barrier(communicator) : run_barrier(communicator, decision);
+        });
+}
+
+}  // namespace
+
+int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) noexcept {
+    return bcast(buffer, count, type, root, comm, mpi.Bcast, mpi.Ibcast);
+}
+
+int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) noexcept {
+    return bcast(buffer, count, type, root, comm, mpi.Bcast_c, mpi.Ibcast_c);
+}
+
+int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
+                MPI_Comm comm) noexcept {
+    return reduce(send, receive, count, type, op, root, comm, mpi.Reduce, mpi.Ireduce);
+}
+
+int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+                  MPI_Comm comm) noexcept {
+    return reduce(send, receive, count, type, op, root, comm, mpi.Reduce_c, mpi.Ireduce_c);
+}
+
+int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept {
+    if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
+        return MPI_SUCCESS;
+    return allreduce(send, receive, count, type, op, comm, mpi.Allreduce, mpi.Iallreduce);
+}
+
+int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                     MPI_Comm comm) noexcept {
+    if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
+        return MPI_SUCCESS;
+    return allreduce(send, receive, count, type, op, comm, mpi.Allreduce_c, mpi.Iallreduce_c);
+}
+
+int wrap_Barrier(MPI_Comm comm) noexcept { return barrier(comm); }
+
+}  // namespace hcoll

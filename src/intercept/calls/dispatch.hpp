@@ -1,0 +1,86 @@
+// Which call runs here, which is passed on, untouched, and why: what all wrappers of collectives have in common.
+//
+// Every decision is a function of what MPI makes equal on all ranks: the collective, the bytes of the type signature,
+// root, operation, the communicator and how many calls it has seen. Screening for arguments that only the vendor may
+// judge comes to the same result on all ranks wherever the program is right.
+#pragma once
+
+#include <chrono>
+
+#include "intercept/communicator/communicator.hpp"
+#include "progress/network/vendor.hpp"
+
+namespace hcoll {
+
+// Runs `call`, which answers a collective, and where a report was asked for, notes it.
+template <typename Count, typename Call>
+inline int noted(std::string_view name, Count count, MPI_Datatype type, std::string_view what, std::string_view why,
+                 Call&& call) {
+    Report* report = Process::get().report();
+    if (report == nullptr) [[likely]]
+        return call();
+    const bool has_bytes = count > 0 && type != MPI_DATATYPE_NULL;
+    const std::uint64_t bytes = has_bytes ? static_cast<std::uint64_t>(count) * type_size(type) : 0;
+    const auto begin = std::chrono::steady_clock::now();
+    const int status = call();
+    report->add(name, bytes, what, why,
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    return status;
+}
+
+// Errors that come of what one rank was given, and that the other ranks' calls may not have had.
+inline bool is_error_of_arguments(int status) {
+    int error_class = MPI_SUCCESS;
+    if (status != MPI_SUCCESS) mpi.Error_class(status, &error_class);
+    for (const int known :
+         {MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_ROOT, MPI_ERR_OP, MPI_ERR_BUFFER, MPI_ERR_ARG})
+        if (error_class == known) return true;
+    return false;
+}
+
+inline const char* objection(bool is_valid) { return is_valid ? nullptr : reason::arguments; }
+inline const char* objection(const char* why_not) { return why_not; }
+
+// One collective call: `pass_on` gives it to the vendor, `is_valid(communicator)` says whether its arguments are ones that
+// the vendor would take (or why the call is the vendor's, nullptr where it is not), `may_be_shared(communicator)` whether it
+// can run over shared memory, `commutes` whether its operation does, and `run` runs it here. `prepare` comes before a call
+// that would be counted, and may set the communicator up.
+//
+// While calls on the communicator are counted, it is the vendor who judges, and a call that it rejects for its arguments
+// does not count: one rank may make it alone and go on.
+template <Collective collective, typename Count, typename PassOn, typename Prepare, typename IsValid,
+          typename MayBeShared, typename Commutes, typename Run>
+inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, Prepare&& prepare,
+                    IsValid&& is_valid, MayBeShared&& may_be_shared, Commutes&& commutes, Run&& run) {
+    const std::string_view name = name_of(collective);
+    Communicator* communicator = Communicator::find(comm);
+    if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {
+        if (const int status = prepare(); status != MPI_SUCCESS) return status;
+        communicator = Communicator::find(comm);
+        if (communicator == nullptr || communicator->is_counting()) {
+            const int status = noted(name, count, type, "vendor", reason::first_calls, pass_on);
+            if (comm != MPI_COMM_NULL && !is_error_of_arguments(status)) Communicator::count_call(comm, collective);
+            return status;
+        }
+    }
+    const Decision* decision = nullptr;
+    const char* why = communicator->why_vendor(collective);
+    if (why == nullptr)
+        why = count < 0 || type == MPI_DATATYPE_NULL ? reason::arguments : objection(is_valid(*communicator));
+    if (why == nullptr) {
+        const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
+        decision = &decide(communicator->own().decisions[static_cast<std::size_t>(collective)], bytes);
+        if (bytes == 0 && has_message(collective))
+            why = reason::no_bytes;
+        else if (!decision->is_own())
+            why = decision->why.c_str();
+        else if (decision->shared && !may_be_shared(*communicator))
+            why = reason::no_kernel;
+        else if (!decision->keeps_order && !commutes()) [[unlikely]]
+            why = reason::order;
+    }
+    if (why != nullptr) return noted(name, count, type, "vendor", why, pass_on);
+    return noted(name, count, type, decision->what, decision->why, [&] { return run(*communicator, *decision); });
+}
+
+}  // namespace hcoll

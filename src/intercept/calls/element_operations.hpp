@@ -1,0 +1,52 @@
+// What plans do with elements in memory.
+#pragma once
+
+#include <cstring>
+
+#include "intercept/types/reduction_kernel.hpp"
+#include "progress/engine/engine.hpp"
+#include "progress/engine/simulated_costs.hpp"
+#include "progress/network/vendor.hpp"
+
+namespace hcoll {
+
+// The operation on elements, and copies of elements that touch no byte between them.
+class ElementOperations : public LocalOperations {
+public:
+    ElementOperations(MPI_Datatype type, MPI_Op op, MPI_Comm communicator, int rank, std::size_t contiguous_bytes)
+        : type_(type),
+          op_(op),
+          communicator_(communicator),
+          rank_(rank),
+          contiguous_bytes_(contiguous_bytes),
+          kernel_(find_kernel(op, type)) {}
+
+    Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) override {
+        if (kernel_ != nullptr) {
+            if (charge_reduction(units * contiguous_bytes_)) kernel_(left, right, right, units);
+            return MPI_SUCCESS;
+        }
+        return mpi.Reduce_local(left, right, static_cast<int>(units), type_, op_);
+    }
+    Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
+        if (contiguous_bytes_ != 0) {
+            // With Open MPI a program may give one buffer for both, as if it had said in place.
+            if (charge_copy(units * contiguous_bytes_) && source != target)
+                std::memcpy(target, source, units * contiguous_bytes_);
+            return MPI_SUCCESS;
+        }
+        const int count = static_cast<int>(units);
+        return mpi.Sendrecv(source, count, type_, rank_, 0, target, count, type_, rank_, 0, communicator_,
+                            MPI_STATUS_IGNORE);
+    }
+
+private:
+    MPI_Datatype type_;
+    MPI_Op op_;
+    MPI_Comm communicator_;
+    int rank_;
+    std::size_t contiguous_bytes_;  // of an element; 0 where elements have gaps
+    Kernel kernel_;                 // of the operation; nullptr where the vendor combines
+};
+
+}  // namespace hcoll

@@ -1,0 +1,114 @@
+#include "intercept/calls/nonblocking.hpp"
+
+#include <atomic>
+#include <memory>
+
+#include "intercept/calls/guarded.hpp"
+#include "intercept/calls/plan_run.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// What the request knows, in the application's hands for as long as it likes.
+struct Outcome {
+    int status = MPI_SUCCESS;
+    std::atomic<int> holders{2};  // the operation and the request
+
+    void release() {
+        if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+};
+
+int query_request(void* outcome, MPI_Status* status) {
+    // Nothing that means anything, as the vendor's own.
+    mpi.Status_set_elements(status, MPI_BYTE, 0);
+    mpi.Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
+    status->MPI_TAG = MPI_ANY_TAG;
+    return static_cast<Outcome*>(outcome)->status;
+}
+
+int free_request(void* outcome) {
+    static_cast<Outcome*>(outcome)->release();
+    return MPI_SUCCESS;
+}
+
+int cancel_request(void*, int) { return MPI_SUCCESS; }  // a collective cannot be (MPI 4.0, section 6.12)
+
+// A non-blocking collective: one run.
+class CollectiveOperation : public BackgroundOperation {
+public:
+    explicit CollectiveOperation(std::unique_ptr<PlanRun> run)
+        : BackgroundOperation(run->has_callers_part()), own_(run->own()), run_(std::move(run)) {}
+    ~CollectiveOperation() override {
+        if (outcome_ == nullptr) return;
+        outcome_->release();
+        own_.nonblocking.end(number_);
+    }
+
+    // Makes the request, and counts it among those of the communicator: from here on it has to be added.
+    int begin(MPI_Request* request) {
+        auto outcome = std::make_unique<Outcome>();
+        int status = run_->prepare();
+        if (status == MPI_SUCCESS)
+            status = mpi.Grequest_start(query_request, free_request, cancel_request, outcome.get(), &request_);
+        if (status != MPI_SUCCESS) return status;
+        outcome_ = outcome.release();
+        number_ = own_.nonblocking.begin();
+        *request = request_;
+        return MPI_SUCCESS;
+    }
+
+    bool advance(Part part, bool& has_moved) noexcept override {
+        if (!has_begun_ && !own_.nonblocking.may_start(number_)) return false;
+        has_begun_ = true;
+        const auto begin = [&](PointToPoint& network, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
+            network.begin_nonblocking(number_, type, unit_bytes, op);
+        };
+        if (!run_->advance(begin, part, has_moved, outcome_->status)) return false;
+        // The application may free the communicator from here on, but that waits for end().
+        note_completion(mpi.Grequest_complete(request_));
+        return true;
+    }
+
+    bool is_callers_turn() const noexcept override { return run_->is_callers_turn(); }
+
+private:
+    OwnAlgorithms& own_;
+    std::unique_ptr<PlanRun> run_;
+    bool has_begun_ = false;
+    std::uint64_t number_ = 0;
+    MPI_Request request_ = MPI_REQUEST_NULL;
+    Outcome* outcome_ = nullptr;
+};
+
+int begin(std::unique_ptr<PlanRun> run, MPI_Request* request) {
+    const auto patience = run->patience();
+    auto operation = std::make_unique<CollectiveOperation>(std::move(run));
+    const int status = operation->begin(request);
+    if (status == MPI_SUCCESS) send_on_its_way(std::move(operation), patience);
+    return status;
+}
+
+}  // namespace
+
+int begin_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
+                MPI_Datatype type, int root, MPI_Request* request) {
+    return guarded(communicator.handle(), [&] {
+        std::unique_ptr<PlanRun> run;
+        const int status = make_bcast(communicator, decision, buffer, count, type, root, run);
+        return status != MPI_SUCCESS ? status : begin(std::move(run), request);
+    });
+}
+
+int begin_reduction(Communicator& communicator, const Decision& decision, Collective collective,
+                    const Reduction& reduction, MPI_Request* request) {
+    return guarded(communicator.handle(), [&] {
+        std::unique_ptr<PlanRun> run;
+        const int status = make_reduction(communicator, decision, collective, reduction, run);
+        return status != MPI_SUCCESS ? status : begin(std::move(run), request);
+    });
+}
+
+}  // namespace hcoll

@@ -1,0 +1,189 @@
+// The wrappers of MPI_Ibcast, MPI_Ireduce and MPI_Iallreduce, and of their persistent relatives: what is valid, and what runs it.
+//
+// A communicator is never set up in a non-blocking call (rule 3): until blocking ones have done that, all are the vendor's.
+#include "intercept/calls/arguments.hpp"
+#include "intercept/calls/dispatch.hpp"
+#include "intercept/calls/nonblocking.hpp"
+#include "intercept/calls/persistent.hpp"
+#include "intercept/calls/wrappers.hpp"
+#include "intercept/process/background.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// `pass_on` gives the call to the vendor; `why_not(communicator)` says why its arguments make it the vendor's, nullptr where
+// they do not; `begin` begins it here.
+template <Collective collective, typename Count, typename PassOn, typename WhyNot, typename Begin>
+int nonblocking(std::string_view name, MPI_Comm comm, Count count, MPI_Datatype type, const MPI_Request* request,
+                PassOn&& pass_on, WhyNot&& why_not, Begin&& begin) {
+    constexpr auto index = static_cast<std::size_t>(collective);
+    Communicator* communicator = Communicator::find(comm);
+    const char* why = communicator == nullptr || communicator->is_counting()
+                          ? reason::first_calls
+                          : communicator->why_vendor_nonblocking(collective);
+    const Decision* decision = nullptr;
+    if (why == nullptr && !Background::get().is_possible()) why = reason::no_progress;  // all are in MPI_Finalize
+    if (why == nullptr && (count < 0 || type == MPI_DATATYPE_NULL || request == nullptr)) why = reason::arguments;
+    if (why == nullptr) why = why_not(*communicator);
+    if (why == nullptr) {
+        const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
+        decision = &decide(communicator->own().nonblocking.decisions[index], bytes);
+        if (bytes == 0)
+            why = reason::no_bytes;
+        else if (!decision->is_own())
+            why = decision->why.c_str();
+    }
+    if (why != nullptr) return noted(name, count, type, "vendor", why, pass_on);
+    return noted(name, count, type, decision->what, decision->why, [&] { return begin(*communicator, *decision); });
+}
+
+template <typename Count>
+int ibcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request, auto&& next) {
+    return nonblocking<Collective::bcast>(
+        nonblocking_names[0], comm, count, type, request,
+        [&] { return next(buffer, count, type, root, comm, request); },
+        [&](Communicator& communicator) {
+            return objection(is_valid_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root));
+        },
+        [&](Communicator& communicator, const Decision& decision) {
+            return begin_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root, request);
+        });
+}
+
+// Operations of the application would be called by any thread, at any time; and which predefined types an operation takes
+// that MPI does not define is the vendor's business.
+const char* why_no_reduction(Communicator& communicator, Collective collective, const Reduction& reduction) {
+    if (!is_valid_reduction(communicator, collective, reduction)) return reason::arguments;
+    const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
+    const bool runs = known != nullptr && known->is_proven && known->element_bytes != 0;
+    return runs ? nullptr : reason::not_in_background;
+}
+
+template <Collective collective, typename Count, typename PassOn>
+int ireduce_any(Count count, const Reduction& reduction, MPI_Comm comm, MPI_Request* request, PassOn&& pass_on) {
+    return nonblocking<collective>(
+        nonblocking_names[static_cast<std::size_t>(collective)], comm, count, reduction.type, request, pass_on,
+        [&](Communicator& communicator) { return why_no_reduction(communicator, collective, reduction); },
+        [&](Communicator& communicator, const Decision& decision) {
+            return begin_reduction(communicator, decision, collective, reduction, request);
+        });
+}
+
+template <typename Count>
+int ireduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+            MPI_Request* request, auto&& next) {
+    return ireduce_any<Collective::reduce>(count, {send, receive, static_cast<std::uint64_t>(count), type, op, root},
+                                           comm, request,
+                                           [&] { return next(send, receive, count, type, op, root, comm, request); });
+}
+
+template <typename Count>
+int iallreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+               MPI_Request* request, auto&& next) {
+    return ireduce_any<Collective::allreduce>(
+        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
+        request, [&] { return next(send, receive, count, type, op, comm, request); });
+}
+
+constexpr std::string_view persistent_names[nonblocking_count] = {"bcast_init", "reduce_init", "allreduce_init"};
+
+// A persistent one: `begin(communicator, decision, number)` makes it here.
+template <Collective collective, typename PassOn, typename WhyNot, typename Begin>
+int persistent(MPI_Comm comm, int count, MPI_Datatype type, const MPI_Request* request, PassOn&& pass_on,
+               WhyNot&& why_not, Begin&& begin) {
+    int number = -1;
+    return nonblocking<collective>(
+        persistent_names[static_cast<std::size_t>(collective)], comm, count, type, request, pass_on,
+        [&](Communicator& communicator) -> const char* {
+            if (const char* why = why_not(communicator); why != nullptr) return why;
+            number = communicator.own().nonblocking.begin_persistent();
+            return number < 0 ? reason::no_tags : nullptr;
+        },
+        [&](Communicator& communicator, const Decision& decision) { return begin(communicator, decision, number); });
+}
+
+template <Collective collective, typename PassOn>
+int reduce_init_any(int count, const Reduction& reduction, MPI_Comm comm, MPI_Request* request, PassOn&& pass_on) {
+    return persistent<collective>(
+        comm, count, reduction.type, request, pass_on,
+        [&](Communicator& communicator) { return why_no_reduction(communicator, collective, reduction); },
+        [&](Communicator& communicator, const Decision& decision, int number) {
+            return init_reduction(communicator, decision, number, collective, reduction, request);
+        });
+}
+
+}  // namespace
+
+int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+                    MPI_Request* request) noexcept {
+    return persistent<Collective::bcast>(
+        comm, count, type, request, [&] { return mpi.Bcast_init(buffer, count, type, root, comm, info, request); },
+        [&](Communicator& communicator) {
+            return objection(is_valid_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root));
+        },
+        [&](Communicator& communicator, const Decision& decision, int number) {
+            return init_bcast(communicator, decision, number, buffer, static_cast<std::uint64_t>(count), type, root,
+                              request);
+        });
+}
+
+int wrap_Reduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+                     MPI_Info info, MPI_Request* request) noexcept {
+    return reduce_init_any<Collective::reduce>(
+        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, request,
+        [&] { return mpi.Reduce_init(send, receive, count, type, op, root, comm, info, request); });
+}
+
+int wrap_Allreduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                        MPI_Info info, MPI_Request* request) noexcept {
+    return reduce_init_any<Collective::allreduce>(
+        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
+        request, [&] { return mpi.Allreduce_init(send, receive, count, type, op, comm, info, request); });
+}
+
+int wrap_Start(MPI_Request* request) noexcept {
+    return any_persistent() ? start_persistent(request) : mpi.Start(request);
+}
+
+int wrap_Startall(int count, MPI_Request* requests) noexcept {
+    if (!any_persistent() || count < 0 || requests == nullptr) return mpi.Startall(count, requests);
+    for (int i = 0; i < count; ++i)
+        if (const int status = start_persistent(&requests[i]); status != MPI_SUCCESS) return status;
+    return MPI_SUCCESS;
+}
+
+int wrap_Request_free(MPI_Request* request) noexcept {
+    return any_persistent() ? free_persistent(request) : mpi.Request_free(request);
+}
+
+int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) noexcept {
+    return ibcast(buffer, count, type, root, comm, request, mpi.Ibcast);
+}
+
+int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm,
+                  MPI_Request* request) noexcept {
+    return ibcast(buffer, count, type, root, comm, request, mpi.Ibcast_c);
+}
+
+int wrap_Ireduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+                 MPI_Request* request) noexcept {
+    return ireduce(send, receive, count, type, op, root, comm, request, mpi.Ireduce);
+}
+
+int wrap_Ireduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+                   MPI_Comm comm, MPI_Request* request) noexcept {
+    return ireduce(send, receive, count, type, op, root, comm, request, mpi.Ireduce_c);
+}
+
+int wrap_Iallreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                    MPI_Request* request) noexcept {
+    return iallreduce(send, receive, count, type, op, comm, request, mpi.Iallreduce);
+}
+
+int wrap_Iallreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                      MPI_Request* request) noexcept {
+    return iallreduce(send, receive, count, type, op, comm, request, mpi.Iallreduce_c);
+}
+
+}  // namespace hcoll

@@ -1,0 +1,351 @@
+#include "intercept/calls/own_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+
+#include "intercept/calls/element_operations.hpp"
+#include "intercept/calls/guarded.hpp"
+#include "intercept/process/background.hpp"
+#include "intercept/types/datatype.hpp"
+#include "intercept/types/reduction_kernel.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// Elements with gaps, as messages through shared memory carry them.
+class ElementPacking : public Packing {
+public:
+    ElementPacking(MPI_Datatype type, MPI_Comm communicator) : type_(type), communicator_(communicator) {}
+    Status pack(const std::byte* elements, std::uint64_t count, std::byte* bytes) override {
+        return hcoll::pack(elements, count, type_, bytes, communicator_);
+    }
+    Status unpack(const std::byte* bytes, std::byte* elements, std::uint64_t count) override {
+        return hcoll::unpack(bytes, elements, count, type_, communicator_);
+    }
+
+private:
+    MPI_Datatype type_;
+    MPI_Comm communicator_;
+};
+
+int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MPI_Datatype type,
+             const Elements& elements, MPI_Op op, LocalOperations& operations) {
+    own.network.begin(type, elements.bytes, op);
+    own.transport.begin(elements);
+    Status status = own.engine.start(plan, buffers, own.transport, operations);
+    while (status == MPI_SUCCESS && !own.engine.done()) {
+        if constexpr (is_simulated) own.network.may_wait(!own.engine.has_work());
+        status = own.engine.advance();
+        if (Background::calls_must_move()) [[unlikely]]
+            Background::get().in_flight().drive();
+    }
+    if (status != MPI_SUCCESS) {
+        own.network.abandon();
+        own.transport.abandon();
+        own.engine.abandon();
+        own.scratch.abandon();
+    }
+    return status;
+}
+
+bool has_no_gaps(OwnAlgorithms& own, MPI_Datatype type) {
+    if (type == own.contiguous_type) return true;
+    if (!is_contiguous(type)) return false;
+    if (is_predefined_type(type)) own.contiguous_type = type;
+    return true;
+}
+
+// The library's own kernel on elements that lie side by side.
+class CombineByKernel : public Combine {
+public:
+    using Combine::Combine;
+    void operator()(const std::byte* left, const std::byte* right, std::byte* result,
+                    std::size_t elements) const override {
+        kernel(left, right, result, elements);
+    }
+};
+
+// The operation of the vendor on elements that lie side by side.
+class CombineByVendor : public Combine {
+public:
+    CombineByVendor(std::size_t bytes, MPI_Op op, MPI_Datatype type) : Combine(bytes), op_(op), type_(type) {}
+    void operator()(const std::byte* left, const std::byte* right, std::byte* result,
+                    std::size_t elements) const override {
+        // The vendor's result takes the place of the right operand.
+        alignas(64) std::array<std::byte, 1024> piece;
+        const std::size_t step = piece.size() / element_bytes;
+        for (std::size_t first = 0; first < elements; first += step) {
+            const std::size_t count = std::min(step, elements - first);
+            const std::size_t offset = first * element_bytes;
+            std::memcpy(piece.data(), right + offset, count * element_bytes);
+            if (const int status = mpi.Reduce_local(left + offset, piece.data(), static_cast<int>(count), type_, op_);
+                status != MPI_SUCCESS)
+                status_ = status;
+            std::memcpy(result + offset, piece.data(), count * element_bytes);
+        }
+    }
+    int status() const { return status_; }
+
+private:
+    MPI_Op op_;
+    MPI_Datatype type_;
+    mutable int status_ = MPI_SUCCESS;
+};
+
+std::size_t single_copy_of(const Decision& decision) {
+    return decision.single_copy == 0 ? NodeCollectives::never : decision.single_copy;
+}
+
+// Where unit 0 of scratch is: memory for `units` elements, wherever in them the type's data lie.
+std::byte* scratch_for(OwnAlgorithms& own, std::uint64_t units, const Extent& extent) {
+    if (units == 0) return nullptr;
+    const std::uint64_t between = (units - 1) * static_cast<std::uint64_t>(extent.extent);
+    return own.scratch.get(between + static_cast<std::uint64_t>(extent.true_extent)) - extent.true_lower_bound;
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> find_plan(PlanCache& plans, Communicator& communicator, const Decision& decision,
+                                      const PlanKey& key) {
+    return plans.get(key, [&] {
+        return decision.algorithm->build({.ranks = communicator.size(),
+                                          .rank = communicator.rank(),
+                                          .root = key.root,
+                                          .units = key.units,
+                                          .unit_bytes = key.unit_bytes,
+                                          .in_place = key.in_place,
+                                          .ordered = key.ordered,
+                                          .placement = communicator.own().placement.get()},
+                                         decision.parameters);
+    });
+}
+
+OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type) {
+    auto& known = own.known_reductions;
+    const auto is_it = [&](const OwnAlgorithms::KnownReduction& each) { return each.op == op && each.type == type; };
+    if (!known.empty() && is_it(known.front())) return &known.front();
+    if (const auto found = std::find_if(known.begin(), known.end(), is_it); found != known.end()) {
+        std::swap(*found, known.front());
+        return &known.front();
+    }
+    if (!is_predefined_op(op) || !is_predefined_type(type)) return nullptr;
+    const Kernel kernel = find_kernel(op, type);
+    known.push_back({.op = op,
+                     .type = type,
+                     .element_bytes = is_contiguous(type) ? static_cast<std::size_t>(type_size(type)) : 0,
+                     .kernel = kernel,
+                     .is_proven = kernel != nullptr});
+    std::swap(known.back(), known.front());
+    return &known.front();
+}
+
+int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
+                     MPI_Datatype type, int root) {
+    return guarded(communicator.handle(), [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        const std::uint64_t bytes = count * type_size(type);
+        const std::size_t single_copy_from = single_copy_of(decision);
+        if (has_no_gaps(own, type)) {
+            own.node->bcast(root, static_cast<std::byte*>(buffer), bytes, single_copy_from);
+            return MPI_SUCCESS;
+        }
+        // The others are in the collective, whatever happens here.
+        std::byte* message = nullptr;
+        try {
+            message = own.scratch.get(bytes);
+        } catch (const std::bad_alloc&) {
+            own.node->bcast(root, nullptr, bytes, single_copy_from);
+            return MPI_ERR_NO_MEM;
+        }
+        const bool is_root = communicator.rank() == root;
+        int status = is_root ? pack(buffer, count, type, message, own.duplicate) : MPI_SUCCESS;
+        own.node->bcast(root, message, bytes, single_copy_from);
+        if (!is_root) status = unpack(message, buffer, count, type, own.duplicate);
+        own.scratch.trim();
+        return status;
+    });
+}
+
+int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
+                         const Reduction& reduction, const OwnAlgorithms::KnownReduction& known) {
+    return guarded(communicator.handle(), [&]() -> int {
+        NodeCollectives& node = *communicator.own().node;
+        auto* output = static_cast<std::byte*>(reduction.receive_buffer);
+        const auto* input =
+            reduction.send_buffer == MPI_IN_PLACE ? output : static_cast<const std::byte*>(reduction.send_buffer);
+        const auto run = [&](const Combine& combine) {
+            if (collective == Collective::allreduce)
+                node.allreduce(input, output, reduction.count, combine, single_copy_of(decision));
+            else
+                node.reduce(reduction.root, input, output, reduction.count, combine, single_copy_of(decision));
+        };
+        if (known.kernel != nullptr) {
+            run(CombineByKernel(known.element_bytes, known.kernel));
+            return MPI_SUCCESS;
+        }
+        const CombineByVendor combine(known.element_bytes, reduction.op, reduction.type);
+        run(combine);
+        return combine.status();
+    });
+}
+
+int run_shared_barrier(Communicator& communicator) {
+    return guarded(communicator.handle(), [&]() -> int {
+        communicator.own().node->barrier();
+        return MPI_SUCCESS;
+    });
+}
+
+int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
+              MPI_Datatype type, int root) {
+    return guarded(communicator.handle(), [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        const std::uint64_t bytes = count * type_size(type);
+        const PlanKey key{.collective = Collective::bcast, .root = root, .units = bytes};
+        const auto plan = find_plan(own.plans, communicator, decision, key);
+        // Ranks may describe the same bytes by different types: what travels are the bytes of the signature.
+        const bool contiguous = has_no_gaps(own, type);
+        const bool is_root = communicator.rank() == root;
+        auto* message = static_cast<std::byte*>(buffer);
+        if (!contiguous) {
+            message = own.scratch.get(bytes);
+            if (is_root)
+                if (const int status = pack(buffer, count, type, message, own.duplicate); status != MPI_SUCCESS)
+                    return status;
+        }
+        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1);
+        int status = run_plan(own, *plan, {.input = nullptr, .output = message, .scratch = nullptr, .stride = 1},
+                              MPI_BYTE, Elements{}, MPI_OP_NULL, operations);
+        if (status == MPI_SUCCESS && !contiguous && !is_root)
+            status = unpack(message, buffer, count, type, own.duplicate);
+        own.scratch.trim();
+        return status;
+    });
+}
+
+int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
+                  const Reduction& reduction) {
+    return guarded(communicator.handle(), [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        const std::uint64_t size = type_size(reduction.type);
+        int commutes = 0;
+        Extent extent;
+        int status = mpi.Op_commutative(reduction.op, &commutes);
+        if (status == MPI_SUCCESS) status = get_extent(reduction.type, extent);
+        if (status != MPI_SUCCESS) return status;
+
+        const bool in_place = reduction.send_buffer == MPI_IN_PLACE;
+        const PlanKey key{.collective = collective,
+                          .in_place = in_place,
+                          .ordered = commutes == 0,
+                          .root = reduction.root,
+                          .unit_bytes = size,
+                          .units = reduction.count};
+        const auto plan = find_plan(own.plans, communicator, decision, key);
+        const std::size_t contiguous_bytes = has_no_gaps(own, reduction.type) ? size : 0;
+        ElementOperations operations(reduction.type, reduction.op, own.duplicate, own.rank, contiguous_bytes);
+        const RunBuffers buffers{.input = in_place ? nullptr : static_cast<const std::byte*>(reduction.send_buffer),
+                                 .output = static_cast<std::byte*>(reduction.receive_buffer),
+                                 .scratch = scratch_for(own, plan->scratch_units(), extent),
+                                 .stride = extent.extent};
+        // Open MPI 4.1's MPI_Ireduce frees a wrong address where a type's data lie before its origin. Only user operations
+        // take such types, and all ranks have the same operation.
+        if (own.leaders != MPI_COMM_NULL)
+            own.network.avoid_ireduce(Process::vendor_kind() == VendorKind::openmpi && !is_predefined_op(reduction.op));
+        ElementPacking packing(reduction.type, own.duplicate);
+        const Elements elements{
+            .bytes = size, .stride = extent.extent, .packing = contiguous_bytes != 0 ? nullptr : &packing};
+        status = run_plan(own, *plan, buffers, reduction.type, elements, reduction.op, operations);
+        own.scratch.trim();
+        return status;
+    });
+}
+
+int run_blocks(Communicator& communicator, const Decision& decision, Collective collective,
+               const BlockArguments& blocks) {
+    return guarded(communicator.handle(), [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        const int rank = communicator.rank();
+        const auto ranks = static_cast<std::uint64_t>(communicator.size());
+        const bool is_scatter = collective == Collective::scatter;
+        const bool has_all = collective == Collective::allgather || rank == blocks.root;
+        const bool in_place = has_all && (is_scatter ? blocks.receive : blocks.send) == MPI_IN_PLACE;
+        const bool sends = is_scatter ? has_all : !in_place;
+        const bool receives = is_scatter ? !in_place : has_all;
+        const std::uint64_t block = sends ? blocks.send_count * type_size(blocks.send_type)
+                                          : blocks.receive_count * type_size(blocks.receive_type);
+        const PlanKey key{.collective = collective, .in_place = in_place, .root = blocks.root, .units = block};
+        const auto plan = own.plans.get(key, [&] {
+            return decision.algorithm->build({.ranks = communicator.size(),
+                                              .rank = rank,
+                                              .root = key.root,
+                                              .units = block,
+                                              .in_place = in_place,
+                                              .placement = own.placement.get()},
+                                             decision.parameters);
+        });
+        // Ranks may describe the same bytes by different types: what travels are the bytes of the signature.
+        const bool packs = sends && !has_no_gaps(own, blocks.send_type);
+        const bool unpacks = receives && !has_no_gaps(own, blocks.receive_type);
+        const std::uint64_t sent_blocks = is_scatter ? ranks : 1;
+        const std::uint64_t received_blocks = is_scatter ? 1 : ranks;
+        const std::uint64_t packed_bytes = packs ? sent_blocks * block : 0;
+        const std::uint64_t unpacked_bytes = unpacks ? received_blocks * block : 0;
+        std::byte* scratch = own.scratch.get(plan->scratch_units() + packed_bytes + unpacked_bytes);
+        std::byte* packed = scratch + plan->scratch_units();
+        std::byte* unpacked = packed + packed_bytes;
+
+        const auto* input = sends ? static_cast<const std::byte*>(blocks.send) : nullptr;
+        if (packs) {
+            if (const int status =
+                    pack(blocks.send, sent_blocks * blocks.send_count, blocks.send_type, packed, own.duplicate);
+                status != MPI_SUCCESS)
+                return status;
+            input = packed;
+        }
+        auto* output = receives ? static_cast<std::byte*>(blocks.receive) : nullptr;
+        if (unpacks) {
+            output = unpacked;
+            Extent extent;
+            int status = in_place ? get_extent(blocks.receive_type, extent) : MPI_SUCCESS;
+            const MPI_Aint own_place = static_cast<MPI_Aint>(blocks.receive_count) * extent.extent * rank;
+            if (in_place && status == MPI_SUCCESS)
+                status = pack(static_cast<const std::byte*>(blocks.receive) + own_place, blocks.receive_count,
+                              blocks.receive_type, unpacked + static_cast<std::uint64_t>(rank) * block, own.duplicate);
+            if (status != MPI_SUCCESS) return status;
+        }
+        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, rank, 1);
+        int status = run_plan(own, *plan, {.input = input, .output = output, .scratch = scratch, .stride = 1}, MPI_BYTE,
+                              Elements{}, MPI_OP_NULL, operations);
+        if (status == MPI_SUCCESS && unpacks)
+            status = unpack(unpacked, blocks.receive, received_blocks * blocks.receive_count, blocks.receive_type,
+                            own.duplicate);
+        own.scratch.trim();
+        return status;
+    });
+}
+
+int run_barrier(Communicator& communicator, const Decision& decision) {
+    return guarded(communicator.handle(), [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        const auto plan = own.plans.get({.collective = Collective::barrier, .units = 1}, [&] {
+            return decision.algorithm->build({.ranks = communicator.size(),
+                                              .rank = communicator.rank(),
+                                              .units = 1,
+                                              .in_place = true,
+                                              .placement = own.placement.get()},
+                                             decision.parameters);
+        });
+        // The byte that is sent where nothing has come in yet, before those that come in.
+        std::byte* memory = own.scratch.get(1 + plan->scratch_units());
+        *memory = std::byte{0};
+        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1);
+        return run_plan(own, *plan, {.input = nullptr, .output = memory, .scratch = memory + 1, .stride = 1}, MPI_BYTE,
+                        Elements{}, MPI_OP_NULL, operations);
+    });
+}
+
+}  // namespace hcoll

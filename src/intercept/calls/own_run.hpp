@@ -1,0 +1,55 @@
+// Runs one collective on the library's own plans.
+#pragma once
+
+#include "intercept/communicator/communicator.hpp"
+#include "progress/network/vendor.hpp"
+
+namespace hcoll {
+
+// A reduction's arguments as the application gave them; `root` is meaningless for Allreduce.
+struct Reduction {
+    const void* send_buffer;
+    void* receive_buffer;
+    std::uint64_t count;
+    MPI_Datatype type;
+    MPI_Op op;
+    int root;
+};
+
+// The arguments of Gather, Scatter or Allgather as the application gave them; `root` is meaningless for Allgather.
+struct BlockArguments {
+    const void* send;
+    std::uint64_t send_count;
+    MPI_Datatype send_type;
+    void* receive;
+    std::uint64_t receive_count;
+    MPI_Datatype receive_type;
+    int root;
+};
+
+// The plan of a call, kept in `plans` for the next one like it.
+std::shared_ptr<const Plan> find_plan(PlanCache& plans, Communicator& communicator, const Decision& decision,
+                                      const PlanKey& key);
+
+// What is known of a predefined operation on a predefined type; nullptr for others.
+OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type);
+
+// Each returns an MPI error code, after the application's error handler was told of it. The arguments are valid, there
+// is something to move (but for a barrier), and every rank runs the same algorithm with the same parameters.
+int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
+              MPI_Datatype type, int root);
+int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
+                  const Reduction& reduction);
+int run_barrier(Communicator& communicator, const Decision& decision);
+// At most 2 GiB - 1 of all blocks together.
+int run_blocks(Communicator& communicator, const Decision& decision, Collective collective,
+               const BlockArguments& blocks);
+
+// The same over shared memory; a reduction that is known and whose elements have no gaps.
+int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
+                     MPI_Datatype type, int root);
+int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
+                         const Reduction& reduction, const OwnAlgorithms::KnownReduction& known);
+int run_shared_barrier(Communicator& communicator);
+
+}  // namespace hcoll

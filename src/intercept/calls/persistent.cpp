@@ -1,0 +1,169 @@
+#include "intercept/calls/persistent.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+#include <unordered_map>
+
+#include "intercept/calls/guarded.hpp"
+#include "intercept/calls/plan_run.hpp"
+
+namespace hcoll {
+
+class PersistentCollective {
+public:
+    PersistentCollective(MPI_Comm comm, int number, std::unique_ptr<PlanRun> run)
+        : comm_(comm), number_(number), run_(std::move(run)) {}
+
+    int make_request(MPI_Request* request) {
+        const OwnAlgorithms& own = run_->own();
+        return mpi.Recv_init(nullptr, 0, MPI_BYTE, own.rank, tag(), own.duplicate, request);
+    }
+    int start(MPI_Request* request);
+    bool is_free() { return holders_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+private:
+    class Run;
+    // Completes the request.
+    void tell(int status) {
+        const OwnAlgorithms& own = run_->own();
+        const char failed = 0;
+        note_completion(mpi.Send(&failed, status == MPI_SUCCESS ? 0 : 1, MPI_BYTE, own.rank, tag(), own.duplicate));
+    }
+    int tag() const { return PointToPoint::persistent_tag(number_, run_->own().tag_upper_bound); }
+
+    MPI_Comm comm_;
+    int number_;
+    std::unique_ptr<PlanRun> run_;
+    std::atomic<int> holders_{1};  // the request, and a run
+};
+
+namespace {
+
+struct PersistentRequests {
+    std::mutex mutex;
+    std::unordered_map<std::uintptr_t, PersistentCollective*> by_request;
+};
+std::atomic<int> persistent_requests{0};
+
+PersistentRequests& known_requests() {
+    static auto* requests = new PersistentRequests;
+    return *requests;
+}
+
+// Open MPI's handles are pointers, MPICH's are int.
+template <typename Handle>
+std::uintptr_t key_of(Handle request) {
+    if constexpr (std::is_pointer_v<Handle>)
+        return reinterpret_cast<std::uintptr_t>(request);
+    else
+        return static_cast<std::uintptr_t>(request);
+}
+
+// nullptr where it is none of the library's; forgets it where asked.
+PersistentCollective* find_persistent(MPI_Request request, bool forget) {
+    if (persistent_requests.load(std::memory_order_acquire) == 0) return nullptr;
+    PersistentRequests& known = known_requests();
+    const std::lock_guard lock(known.mutex);
+    const auto found = known.by_request.find(key_of(request));
+    if (found == known.by_request.end()) return nullptr;
+    PersistentCollective* collective = found->second;
+    if (forget) {
+        known.by_request.erase(found);
+        persistent_requests.fetch_sub(1, std::memory_order_release);
+    }
+    return collective;
+}
+
+int init(Communicator& communicator, int number, std::unique_ptr<PlanRun> run, MPI_Request* request) {
+    auto collective = std::make_unique<PersistentCollective>(communicator.handle(), number, std::move(run));
+    PersistentRequests& known = known_requests();
+    const std::lock_guard lock(known.mutex);
+    const int status = collective->make_request(request);
+    if (status != MPI_SUCCESS) return status;
+    known.by_request[key_of(*request)] = collective.get();
+    (void)collective.release();
+    persistent_requests.fetch_add(1, std::memory_order_release);
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+class PersistentCollective::Run : public BackgroundOperation {
+public:
+    explicit Run(PersistentCollective& collective)
+        : BackgroundOperation(collective.run_->has_callers_part()), collective_(collective) {
+        collective_.holders_.fetch_add(1, std::memory_order_relaxed);
+        collective_.run_->own().nonblocking.start_persistent();
+    }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+    ~Run() override {
+        OwnAlgorithms& own = collective_.run_->own();
+        if (collective_.is_free()) delete &collective_;
+        own.nonblocking.end_persistent();
+    }
+    bool advance(Part part, bool& has_moved) noexcept override {
+        const auto begin = [&](PointToPoint& network, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
+            network.begin_persistent(collective_.number_, type, unit_bytes, op);
+        };
+        int status = MPI_SUCCESS;
+        if (!collective_.run_->advance(begin, part, has_moved, status)) return false;
+        collective_.tell(status);
+        return true;
+    }
+    bool is_callers_turn() const noexcept override { return collective_.run_->is_callers_turn(); }
+
+private:
+    PersistentCollective& collective_;
+};
+
+// The vendor judges whether it may be started now. What fails after that is for who waits to be told.
+int PersistentCollective::start(MPI_Request* request) {
+    return guarded(comm_, [&] {
+        auto run = std::make_unique<Run>(*this);
+        int status = mpi.Start(request);
+        if (status != MPI_SUCCESS) return status;
+        status = run_->prepare();
+        if (status != MPI_SUCCESS)
+            tell(status);
+        else
+            send_on_its_way(std::move(run), run_->patience());
+        return status;
+    });
+}
+
+int init_bcast(Communicator& communicator, const Decision& decision, int number, void* buffer, std::uint64_t count,
+               MPI_Datatype type, int root, MPI_Request* request) {
+    return guarded(communicator.handle(), [&] {
+        std::unique_ptr<PlanRun> run;
+        const int status = make_bcast(communicator, decision, buffer, count, type, root, run);
+        return status != MPI_SUCCESS ? status : init(communicator, number, std::move(run), request);
+    });
+}
+
+int init_reduction(Communicator& communicator, const Decision& decision, int number, Collective collective,
+                   const Reduction& reduction, MPI_Request* request) {
+    return guarded(communicator.handle(), [&] {
+        std::unique_ptr<PlanRun> run;
+        const int status = make_reduction(communicator, decision, collective, reduction, run);
+        return status != MPI_SUCCESS ? status : init(communicator, number, std::move(run), request);
+    });
+}
+
+int start_persistent(MPI_Request* request) {
+    PersistentCollective* collective = request == nullptr ? nullptr : find_persistent(*request, false);
+    return collective == nullptr ? mpi.Start(request) : collective->start(request);
+}
+
+int free_persistent(MPI_Request* request) {
+    PersistentCollective* collective = request == nullptr ? nullptr : find_persistent(*request, true);
+    const int status = mpi.Request_free(request);
+    if (collective != nullptr && collective->is_free()) delete collective;
+    return status;
+}
+
+bool any_persistent() { return persistent_requests.load(std::memory_order_acquire) != 0; }
+
+}  // namespace hcoll

@@ -1,0 +1,49 @@
+#include "intercept/calls/plan_run.hpp"
+
+#include <fmt/format.h>
+
+#include "intercept/process/log.hpp"
+
+namespace hcoll {
+
+int make_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
+               MPI_Datatype type, int root, std::unique_ptr<PlanRun>& run) {
+    OwnAlgorithms& own = communicator.own();
+    auto plan = find_plan(own.nonblocking.plans, communicator, decision,
+                          {.collective = Collective::bcast, .root = root, .units = count * type_size(type)});
+    run = std::make_unique<PlanRun>(own, std::move(plan), MPI_BYTE, 1, MPI_OP_NULL);
+    run->buffers().output = static_cast<std::byte*>(buffer);
+    return is_contiguous(type) ? MPI_SUCCESS : run->hold_elements(buffer, count, type, communicator.rank() == root);
+}
+
+int make_reduction(Communicator& communicator, const Decision& decision, Collective collective,
+                   const Reduction& reduction, std::unique_ptr<PlanRun>& run) {
+    OwnAlgorithms& own = communicator.own();
+    const std::uint64_t unit_bytes = type_size(reduction.type);
+    const bool in_place = reduction.send_buffer == MPI_IN_PLACE;
+    auto plan = find_plan(own.nonblocking.plans, communicator, decision,
+                          {.collective = collective,
+                           .in_place = in_place,
+                           .root = reduction.root,
+                           .unit_bytes = unit_bytes,
+                           .units = reduction.count});
+    run = std::make_unique<PlanRun>(own, std::move(plan), reduction.type, unit_bytes, reduction.op);
+    if (!in_place) run->buffers().input = static_cast<const std::byte*>(reduction.send_buffer);
+    run->buffers().output = static_cast<std::byte*>(reduction.receive_buffer);
+    return MPI_SUCCESS;
+}
+
+void note_completion(int status) {
+    if (status != MPI_SUCCESS)
+        log_line(LogLevel::error,
+                 fmt::format("a collective has run, but its request cannot be completed (MPI error {})", status));
+}
+
+void send_on_its_way(std::unique_ptr<BackgroundOperation> operation, std::chrono::nanoseconds patience) {
+    InFlight& in_flight = Background::get().in_flight();
+    if (patience.count() != 0) return in_flight.add_and_lead(std::move(operation), patience);
+    in_flight.add(std::move(operation));
+    in_flight.drive(InFlight::Driver::background);
+}
+
+}  // namespace hcoll

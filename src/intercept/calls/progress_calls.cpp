@@ -1,0 +1,233 @@
+// The wrappers of the calls that wait for requests and messages. While something of this library is in flight, they move it.
+//
+// With nothing in flight, a load and a comparison. Otherwise MPI_Wait, MPI_Waitall and calls that ask move what is in flight in
+// between, whatever else moves it: what they wait for may be just that. Others are taken apart only where nothing else would
+// move it (Background::calls_must_move). MPI_Waitall is never made of MPI_Testall, nor, if it can be helped, MPI_Waitany of
+// MPI_Testany: in MPICH 4.0 those fail for its own persistent collectives.
+#include <new>
+#include <vector>
+
+#include "intercept/calls/wrappers.hpp"
+#include "intercept/process/process.hpp"
+#include "intercept/process/taken_apart.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// For a call that asks: moves once what is in flight.
+inline void help_once() {
+    if (Background::is_any_in_flight()) [[unlikely]]
+        Background::get().in_flight().drive();
+}
+
+// The status of a receive from nobody (MPI 4.0, section 3.11), which MPICH's non-blocking one does not give.
+void note_nobody(MPI_Status* status) {
+    if (status == MPI_STATUS_IGNORE) return;
+    mpi.Status_set_elements(status, MPI_BYTE, 0);
+    mpi.Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = MPI_PROC_NULL;
+    status->MPI_TAG = MPI_ANY_TAG;
+}
+
+// Both ends of an exchange, the receive being posted; `result` says whether the send was begun. What cannot be sent must leave no
+// receive behind.
+int finish_both(int result, MPI_Request& sending, MPI_Request& receiving, int source, MPI_Status* status) {
+    if (result != MPI_SUCCESS) {
+        mpi.Cancel(&receiving);
+        mpi.Wait(&receiving, MPI_STATUS_IGNORE);
+        return result;
+    }
+    const int sent = finish_one(sending, MPI_STATUS_IGNORE);
+    const int received = finish_one(receiving, status);
+    if (received == MPI_SUCCESS && source == MPI_PROC_NULL) note_nobody(status);
+    return sent != MPI_SUCCESS ? sent : received;
+}
+
+// A message is received before the one that is sent has left, where they are the same memory: so that is a copy.
+int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination, int send_tag, int source,
+                     int receive_tag, MPI_Comm comm, MPI_Status* status) {
+    int bytes = 0;
+    int result = mpi.Pack_size(count, type, comm, &bytes);
+    std::vector<std::byte> copy;
+    try {
+        if (result == MPI_SUCCESS) copy.resize(static_cast<std::size_t>(bytes));
+    } catch (const std::bad_alloc&) {
+        return mpi.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
+    }
+    int packed = 0;
+    if (result == MPI_SUCCESS) result = mpi.Pack(buffer, count, type, copy.data(), bytes, &packed, comm);
+    if (result != MPI_SUCCESS) return result;
+    MPI_Request receiving = MPI_REQUEST_NULL;
+    MPI_Request sending = MPI_REQUEST_NULL;
+    result = mpi.Irecv(buffer, count, type, source, receive_tag, comm, &receiving);
+    if (result != MPI_SUCCESS) return result;
+    result = mpi.Isend(copy.data(), packed, MPI_PACKED, destination, send_tag, comm, &sending);
+    return finish_both(result, sending, receiving, source, status);
+}
+
+}  // namespace
+
+int wrap_Wait(MPI_Request* request, MPI_Status* status) noexcept {
+    if (!Background::is_any_in_flight()) [[likely]]
+        return mpi.Wait(request, status);
+    return help_until([&](int& done) { return mpi.Test(request, &done, status); },
+                      [&] { return mpi.Wait(request, status); });
+}
+
+int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
+    const bool is_openmpi = Process::vendor_kind() == VendorKind::openmpi;
+    // With MPI_THREAD_MULTIPLE, Open MPI's waits for ever where one of them has failed, and the level is this library's doing.
+    if (is_openmpi && (Background::is_any_in_flight() || Background::get().told_level() >= 0)) {
+        int status = MPI_SUCCESS;
+        for (int done = 0; status == MPI_SUCCESS && done == 0;) {
+            help_once();
+            status = mpi.Testall(count, requests, &done, statuses);
+        }
+        return status;
+    }
+    if (!Background::is_any_in_flight() || count <= 0 || requests == nullptr) [[likely]]
+        return mpi.Waitall(count, requests, statuses);
+    // One by one, and what has failed is complete, too: the vendor's own call says what became of all of them.
+    int complete = 0;
+    const auto test = [&](int& done) {
+        while (complete < count) {
+            int flag = 0;
+            const bool is_null = requests[complete] == MPI_REQUEST_NULL;
+            if (!is_null && mpi.Request_get_status(requests[complete], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+                flag == 0)
+                return MPI_SUCCESS;
+            ++complete;
+        }
+        done = 1;
+        return MPI_SUCCESS;
+    };
+    help_until(test, [] { return MPI_SUCCESS; });
+    return mpi.Waitall(count, requests, statuses);
+}
+
+int wrap_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) noexcept {
+    if (!Background::calls_must_move()) [[likely]]
+        return mpi.Waitany(count, requests, index, status);
+    return help_until([&](int& done) { return mpi.Testany(count, requests, index, &done, status); },
+                      [&] { return mpi.Waitany(count, requests, index, status); });
+}
+
+int wrap_Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) noexcept {
+    if (!Background::calls_must_move()) [[likely]]
+        return mpi.Waitsome(count, requests, completed, indices, statuses);
+    return help_until(
+        [&](int& done) {
+            const int status = mpi.Testsome(count, requests, completed, indices, statuses);
+            done = status != MPI_SUCCESS || *completed != 0 ? 1 : 0;
+            return status;
+        },
+        [&] { return mpi.Waitsome(count, requests, completed, indices, statuses); });
+}
+
+int wrap_Test(MPI_Request* request, int* flag, MPI_Status* status) noexcept {
+    help_once();
+    return mpi.Test(request, flag, status);
+}
+
+int wrap_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) noexcept {
+    help_once();
+    return mpi.Testall(count, requests, flag, statuses);
+}
+
+int wrap_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) noexcept {
+    help_once();
+    return mpi.Testany(count, requests, index, flag, status);
+}
+
+int wrap_Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) noexcept {
+    help_once();
+    return mpi.Testsome(count, requests, completed, indices, statuses);
+}
+
+int wrap_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexcept {
+    help_once();
+    return mpi.Request_get_status(request, flag, status);
+}
+
+int wrap_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept {
+    return apart(
+        MPI_STATUS_IGNORE,
+        [&](MPI_Request* request) { return mpi.Isend(buffer, count, type, destination, tag, comm, request); },
+        [&] { return mpi.Send(buffer, count, type, destination, tag, comm); });
+}
+
+int wrap_Ssend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept {
+    return apart(
+        MPI_STATUS_IGNORE,
+        [&](MPI_Request* request) { return mpi.Issend(buffer, count, type, destination, tag, comm, request); },
+        [&] { return mpi.Ssend(buffer, count, type, destination, tag, comm); });
+}
+
+int wrap_Rsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept {
+    return apart(
+        MPI_STATUS_IGNORE,
+        [&](MPI_Request* request) { return mpi.Irsend(buffer, count, type, destination, tag, comm, request); },
+        [&] { return mpi.Rsend(buffer, count, type, destination, tag, comm); });
+}
+
+int wrap_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+              MPI_Status* status) noexcept {
+    if (source == MPI_PROC_NULL) return mpi.Recv(buffer, count, type, source, tag, comm, status);
+    return apart(
+        status, [&](MPI_Request* request) { return mpi.Irecv(buffer, count, type, source, tag, comm, request); },
+        [&] { return mpi.Recv(buffer, count, type, source, tag, comm, status); });
+}
+
+int wrap_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int destination, int send_tag,
+                  void* receive, int receive_count, MPI_Datatype receive_type, int source, int receive_tag,
+                  MPI_Comm comm, MPI_Status* status) noexcept {
+    if (!Background::calls_must_move()) [[likely]]
+        return mpi.Sendrecv(send, send_count, send_type, destination, send_tag, receive, receive_count, receive_type,
+                            source, receive_tag, comm, status);
+    MPI_Request receiving = MPI_REQUEST_NULL;
+    MPI_Request sending = MPI_REQUEST_NULL;
+    int result = mpi.Irecv(receive, receive_count, receive_type, source, receive_tag, comm, &receiving);
+    if (result != MPI_SUCCESS) return result;
+    result = mpi.Isend(send, send_count, send_type, destination, send_tag, comm, &sending);
+    return finish_both(result, sending, receiving, source, status);
+}
+
+int wrap_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination, int send_tag, int source,
+                          int receive_tag, MPI_Comm comm, MPI_Status* status) noexcept {
+    if (!Background::calls_must_move()) [[likely]]
+        return mpi.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
+    return sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
+}
+
+int wrap_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
+    if (!Background::calls_must_move()) [[likely]]
+        return mpi.Probe(source, tag, comm, status);
+    return help_until([&](int& done) { return mpi.Iprobe(source, tag, comm, &done, status); },
+                      [&] { return mpi.Probe(source, tag, comm, status); });
+}
+
+int wrap_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) noexcept {
+    help_once();
+    return mpi.Iprobe(source, tag, comm, flag, status);
+}
+
+int wrap_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) noexcept {
+    if (!Background::calls_must_move()) [[likely]]
+        return mpi.Mprobe(source, tag, comm, message, status);
+    return help_until([&](int& done) { return mpi.Improbe(source, tag, comm, &done, message, status); },
+                      [&] { return mpi.Mprobe(source, tag, comm, message, status); });
+}
+
+int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) noexcept {
+    help_once();
+    return mpi.Improbe(source, tag, comm, flag, message, status);
+}
+
+int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) noexcept {
+    return apart(
+        status, [&](MPI_Request* request) { return mpi.Imrecv(buffer, count, type, message, request); },
+        [&] { return mpi.Mrecv(buffer, count, type, message, status); });
+}
+
+}  // namespace hcoll

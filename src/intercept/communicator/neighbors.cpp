@@ -1,0 +1,94 @@
+#include "intercept/communicator/neighbors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "intercept/process/log.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// Of the two ranks; MPI_COMM_NULL where there is no room for it.
+MPI_Comm make_edge([[maybe_unused]] MPI_Comm parent, [[maybe_unused]] MPI_Group all, [[maybe_unused]] int lower,
+                   [[maybe_unused]] int upper) {
+    MPI_Comm edge = MPI_COMM_NULL;
+#if !defined(HCOLL_FLAVOUR_SIMGRID)
+    constexpr int tag = 31007;  // other threads may make communicators of the same ranks
+    const std::array<int, 2> ranks = {lower, upper};
+    MPI_Group both = MPI_GROUP_NULL;
+    if (mpi.Group_incl(all, 2, ranks.data(), &both) != MPI_SUCCESS) return MPI_COMM_NULL;
+    if (mpi.Comm_create_group(parent, both, tag, &edge) != MPI_SUCCESS) edge = MPI_COMM_NULL;
+    mpi.Group_free(&both);
+#endif
+    return edge;
+}
+
+}  // namespace
+
+template <typename ForEdge>
+void Neighbors::in_turns(ForEdge&& for_edge) {
+    for (int turn_now = 0; turn_now < turns; ++turn_now) {
+        if (turn(rank_) == turn_now) for_edge(rank_, next_);
+        if (turn(lower_of_previous()) == turn_now) for_edge(lower_of_previous(), previous_);
+    }
+}
+
+Neighbors Neighbors::make(MPI_Comm parent, int rank, int ranks) {
+    Neighbors neighbors;
+    neighbors.rank_ = rank;
+    neighbors.ranks_ = ranks;
+    MPI_Group all = MPI_GROUP_NULL;
+    if (mpi.Comm_group(parent, &all) != MPI_SUCCESS) return neighbors;
+    neighbors.in_turns([&](int lower, MPI_Comm& edge) {
+        edge = make_edge(parent, all, lower, (lower + 1) % ranks);
+        // The other end has the edge in any case, so this one keeps it.
+        if (edge != MPI_COMM_NULL && mpi.Comm_set_errhandler(edge, MPI_ERRORS_RETURN) != MPI_SUCCESS)
+            neighbors.has_failed_ = true;
+    });
+    mpi.Group_free(&all);
+    return neighbors;
+}
+
+// Along the line of ranks: the edge from the last one to the first is not used. Where an edge is missing, both its ends know, and
+// each begins for its side what the other one would have passed on.
+bool Neighbors::find_largest(std::span<std::uint64_t> values) const {
+    constexpr int tag = 0;
+    std::vector<std::uint64_t> largest(values.size() + 1);  // the first one: has anything failed?
+    largest[0] = is_complete() && !has_failed_ ? 0 : 1;
+    std::copy(values.begin(), values.end(), largest.begin() + 1);
+    std::vector<std::uint64_t> heard(largest.size());
+    const int count = static_cast<int>(largest.size());
+    const auto hear = [&](MPI_Comm edge, int peer) {
+        const bool is_heard = edge != MPI_COMM_NULL && mpi.Recv(heard.data(), count, MPI_UINT64_T, peer, tag, edge,
+                                                                MPI_STATUS_IGNORE) == MPI_SUCCESS;
+        if (!is_heard) largest[0] = 1;
+        for (std::size_t i = 0; is_heard && i < heard.size(); ++i) largest[i] = std::max(largest[i], heard[i]);
+    };
+    const auto tell = [&](MPI_Comm edge, int peer) {
+        if (edge == MPI_COMM_NULL || mpi.Send(largest.data(), count, MPI_UINT64_T, peer, tag, edge) != MPI_SUCCESS)
+            largest[0] = 1;
+    };
+    const bool is_first = rank_ == 0;
+    const bool is_last = rank_ == ranks_ - 1;
+    if (!is_first) hear(previous_, 0);
+    if (!is_last) tell(next_, 1);
+    if (!is_last) hear(next_, 1);
+    if (!is_first) tell(previous_, 0);
+    std::copy(largest.begin() + 1, largest.end(), values.begin());
+    return largest[0] == 0;
+}
+
+void Neighbors::free() {
+    in_turns([](int, MPI_Comm& edge) {
+        if (edge == MPI_COMM_NULL) return;
+        if (const int status = mpi.Comm_free(&edge); status != MPI_SUCCESS)
+            log_line(LogLevel::warn, fmt::format("a communicator of two ranks cannot be freed (MPI error {})", status));
+        edge = MPI_COMM_NULL;
+    });
+}
+
+}  // namespace hcoll

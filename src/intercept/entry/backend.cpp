@@ -1,0 +1,42 @@
+// The one symbol that a backend exports.
+#include "intercept/entry/backend.h"
+#include "intercept/communicator/communicator.hpp"
+
+#include <fmt/format.h>
+
+#include "intercept/calls/wrappers.hpp"
+#include "intercept/process/log.hpp"
+#include "intercept/process/process.hpp"
+
+extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_backend_open(const hcoll_vendor* library) {
+    using namespace hcoll;
+    static const hcoll_backend backend = {
+        .version = HCOLL_BACKEND_VERSION,
+        .wrappers =
+            {
+#define HCOLL_FUNCTION(name) reinterpret_cast<void*>(&wrap_##name),
+#define HCOLL_LEVEL_FUNCTION(name) reinterpret_cast<void*>(&wrap_##name),
+#define HCOLL_EXTENSION_FUNCTION(name) HCOLL_FUNCTION(name)
+#include "intercept/entry/functions.def"
+#undef HCOLL_EXTENSION_FUNCTION
+#undef HCOLL_FUNCTION
+#undef HCOLL_LEVEL_FUNCTION
+            },
+        .describe_job = &describe_job,
+    };
+    try {
+        const std::string missing = load_vendor(library->handle);
+        if (!missing.empty()) {
+            log_line(LogLevel::warn,
+                     fmt::format("collectives stay with the MPI library: {} has no {}", library->path, missing));
+            return nullptr;
+        }
+        if (!Process::is_open())
+            Process::open({.version_text = library->version_text,
+                           .stand_aside = library->stand_aside,
+                           .release_communicators = Communicator::release_all});
+        return &backend;
+    } catch (...) {
+        return nullptr;
+    }
+}

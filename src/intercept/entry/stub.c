@@ -1,0 +1,258 @@
+/* libhcoll.so: exports the MPI functions of functions.def and, when the first of them is called, finds the MPI library
+ * of the process and the backend that speaks its ABI. Needs libc only and has no constructor, so that a process that
+ * never enters MPI (a shell, mpiexec) pays no more for having it preloaded than its loading.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "intercept/entry/backend.h"
+
+/* Made in assembler, in the order of functions.def: MPI_, PMPI_, MPI_, PMPI_, ...; the last is the levels' wrapper. */
+enum { LEVEL_SLOT = 2 * HCOLL_FUNCTION_COUNT, SLOT_COUNT };
+extern void* hcoll_slots[SLOT_COUNT] __attribute__((visibility("hidden")));
+
+struct function {
+    const char* pmpi_name;
+    int takes_level;
+    void (*missing)(void); /* what the slots hold where the MPI library has no such function */
+};
+
+static struct hcoll_vendor vendor;
+
+/* The rank, where a launcher says it in the environment: used only to decide who prints. */
+static int may_print(void) {
+    static const char* const names[] = {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
+                                        "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        const char* rank = getenv(names[i]);
+        if (rank != NULL) return strcmp(rank, "0") == 0;
+    }
+    return 1;
+}
+
+__attribute__((format(printf, 1, 2))) static void say(const char* format, ...) {
+    if (!may_print()) return;
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "libhcoll: %s\n", line);
+}
+
+/* As the loader ends a program that calls a function which no library has. */
+static void end_missing(const char* name) {
+    fprintf(stderr, "libhcoll: the program called %s, which this MPI library does not have: %.100s\n", name,
+            vendor.version_text != NULL ? vendor.version_text : "unknown");
+    _exit(127);
+}
+
+#define HCOLL_FUNCTION(name) \
+    static void missing_##name(void) { end_missing("MPI_" #name); }
+#define HCOLL_LEVEL_FUNCTION(name) HCOLL_FUNCTION(name)
+#define HCOLL_EXTENSION_FUNCTION(name) \
+    static void missing_extension_##name(void) { end_missing("MPIX_" #name); }
+#include "intercept/entry/functions.def"
+#undef HCOLL_EXTENSION_FUNCTION
+#undef HCOLL_FUNCTION
+#undef HCOLL_LEVEL_FUNCTION
+
+static const struct function functions[HCOLL_FUNCTION_COUNT] = {
+#define HCOLL_FUNCTION(name) {"PMPI_" #name, 0, missing_##name},
+#define HCOLL_LEVEL_FUNCTION(name) {"PMPI_" #name, 1, missing_##name},
+#define HCOLL_EXTENSION_FUNCTION(name) {"PMPIX_" #name, 0, missing_extension_##name},
+#include "intercept/entry/functions.def"
+#undef HCOLL_EXTENSION_FUNCTION
+#undef HCOLL_FUNCTION
+#undef HCOLL_LEVEL_FUNCTION
+};
+
+/* Not PMPI_Init: profiling tools export aliases of it. */
+static const char probe_name[] = "PMPI_Get_library_version";
+
+static struct link_map* map_of(const void* address) {
+    Dl_info info;
+    struct link_map* map = NULL;
+    if (dladdr1(address, &info, (void**)&map, RTLD_DL_LINKMAP) == 0) return NULL;
+    return map;
+}
+
+/* A handle of an object that is loaded already. The main program has an empty name. */
+static void* handle_of(const struct link_map* map) {
+    if (map->l_name == NULL || map->l_name[0] == '\0') return dlopen(NULL, RTLD_LAZY);
+    return dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static void* probe_in(const struct link_map* map) {
+    void* handle = map != NULL ? handle_of(map) : NULL;
+    return handle != NULL ? dlsym(handle, probe_name) : NULL;
+}
+
+/* 1. The usual case: the program is linked to MPI. 2. The caller is an extension module (Python) that was loaded with
+ * its own MPI library, RTLD_LOCAL: look from where the call came. 3. Anything that is loaded. */
+static void* find_probe(const void* return_address) {
+    void* probe = dlsym(RTLD_NEXT, probe_name);
+    if (probe == NULL) probe = probe_in(map_of(return_address));
+    if (probe == NULL) {
+        struct link_map* map = map_of((const void*)hcoll_slots);
+        while (map != NULL && map->l_prev != NULL) map = map->l_prev;
+        for (; map != NULL && probe == NULL; map = map->l_next) probe = probe_in(map);
+    }
+    return probe;
+}
+
+static int find_vendor(const void* return_address) {
+    static char text[16384]; /* no MPI has a longer MPI_MAX_LIBRARY_VERSION_STRING */
+    static char path[PATH_MAX];
+    void* probe = find_probe(return_address);
+    const struct link_map* map = probe != NULL ? map_of(probe) : NULL;
+    void* handle = map != NULL ? handle_of(map) : NULL;
+    if (handle == NULL) return 0;
+    int length = 0;
+    if (((int (*)(char*, int*))probe)(text, &length) != 0) return 0;
+    vendor.handle = handle;
+    snprintf(path, sizeof path, "%s", map->l_name);
+    vendor.path = path;
+    vendor.version_text = text;
+    return 1;
+}
+
+/* The backend for the ABI of the vendor; NULL where there is none. */
+static const char* flavour_of_vendor(void) {
+    int (*abi_get_version)(int*, int*) = (int (*)(int*, int*))dlsym(vendor.handle, "PMPI_Abi_get_version");
+    int major = -1, minor = -1;
+    if (abi_get_version != NULL && abi_get_version(&major, &minor) == 0 && major >= 1) return NULL;
+    static const struct {
+        const char* text;
+        const char* flavour;
+    } known[] = {
+#define HCOLL_FLAVOUR(text, flavour) {text, flavour},
+#include "intercept/entry/flavours.def"
+#undef HCOLL_FLAVOUR
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; ++i)
+        if (strstr(vendor.version_text, known[i].text) != NULL) return known[i].flavour;
+    return NULL;
+}
+
+/* The folder of libhcoll.so with its final slash. A preload by a relative name may have been left by chdir since: then
+ * the kernel knows better. */
+static int own_folder(char* folder, size_t size) {
+    const struct link_map* map = map_of((const void*)hcoll_slots);
+    if (map == NULL) return 0;
+    if (map->l_name[0] == '/') {
+        snprintf(folder, size, "%s", map->l_name);
+    } else {
+        FILE* maps = fopen("/proc/self/maps", "re");
+        if (maps == NULL) return 0;
+        char line[PATH_MAX + 128];
+        int found = 0;
+        while (!found && fgets(line, sizeof line, maps) != NULL) {
+            unsigned long first = 0, last = 0;
+            char* name = strchr(line, '/');
+            if (name == NULL || sscanf(line, "%lx-%lx", &first, &last) != 2) continue;
+            if ((unsigned long)hcoll_slots < first || (unsigned long)hcoll_slots >= last) continue;
+            snprintf(folder, size, "%s", name);
+            found = 1;
+        }
+        fclose(maps);
+        if (!found) return 0;
+    }
+    char* slash = strrchr(folder, '/');
+    if (slash == NULL) return 0;
+    slash[1] = '\0';
+    return 1;
+}
+
+static const struct hcoll_backend* load_backend(void) {
+    int line_length = (int)strcspn(vendor.version_text, "\n");
+    if (line_length > 120) line_length = 120;
+    const char* flavour = flavour_of_vendor();
+    if (flavour == NULL) {
+        say("this MPI library is not one that libhcoll knows, so collectives stay with it: %.*s", line_length,
+            vendor.version_text);
+        return NULL;
+    }
+    char folder[PATH_MAX] = "";
+    char path[PATH_MAX + 64];
+    if (!own_folder(folder, sizeof folder)) folder[0] = '\0';
+    snprintf(path, sizeof path, "%slibhcoll-%s.so", folder, flavour);
+    void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (handle == NULL) {
+        say("collectives stay with the MPI library (%.*s): %s", line_length, vendor.version_text, dlerror());
+        return NULL;
+    }
+    hcoll_backend_open_function* open = (hcoll_backend_open_function*)dlsym(handle, HCOLL_BACKEND_OPEN_NAME);
+    const struct hcoll_backend* backend = open != NULL ? open(&vendor) : NULL;
+    if (backend != NULL && backend->version != HCOLL_BACKEND_VERSION) {
+        say("collectives stay with the MPI library: %s is of another build than libhcoll.so", path);
+        return NULL;
+    }
+    return backend;
+}
+
+/* What MPI_X should reach after libhcoll or instead of it: a profiling tool below, whose own call of PMPI_X comes back to
+ * us, or nothing. */
+static void* tool_function(const char* mpi_name) {
+    void* next = dlsym(RTLD_NEXT, mpi_name);
+    const struct link_map* map = next != NULL ? map_of(next) : NULL;
+    if (map == NULL || next == dlsym(vendor.handle, mpi_name)) return NULL;
+    /* Some vendors keep MPI_ and PMPI_ functions in two libraries. Tools have longer names (libmpiP.so). */
+    static const char* const vendor_names[] = {"libmpi.so", "libmpich.so", "libpmpi.so"};
+    const char* base = strrchr(map->l_name, '/');
+    base = base != NULL ? base + 1 : map->l_name;
+    for (size_t i = 0; i < sizeof vendor_names / sizeof *vendor_names; ++i)
+        if (strncmp(base, vendor_names[i], strlen(vendor_names[i])) == 0) return NULL;
+    return next;
+}
+
+static void set_slot(int slot, void* target) { __atomic_store_n(&hcoll_slots[slot], target, __ATOMIC_RELEASE); }
+
+static void fill_slots(const struct hcoll_backend* backend) {
+    for (int i = 0; i < HCOLL_FUNCTION_COUNT; ++i) {
+        void* pmpi = dlsym(vendor.handle, functions[i].pmpi_name);
+        void* target = pmpi;
+        if (pmpi == NULL)
+            target = (void*)functions[i].missing;
+        else if (backend != NULL && !functions[i].takes_level)
+            target = backend->wrappers[i];
+        void* tool = pmpi != NULL ? tool_function(functions[i].pmpi_name + 1) : NULL;
+        set_slot(2 * i, tool != NULL ? tool : target);
+        set_slot(2 * i + 1, target);
+        if (functions[i].takes_level) set_slot(LEVEL_SLOT, backend != NULL ? backend->wrappers[i] : target);
+    }
+}
+
+static void stand_aside(void) { fill_slots(NULL); }
+
+/* Called by the code of an unbound slot; returns what the slot holds from now on. */
+__attribute__((visibility("hidden"))) void* hcoll_bind(unsigned slot, const void* return_address) {
+    static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    static enum { UNBOUND, BINDING, BOUND } state = UNBOUND;
+    pthread_mutex_lock(&mutex);
+    if (state == UNBOUND) {
+        state = BINDING;
+        if (!find_vendor(return_address)) {
+            fprintf(stderr, "libhcoll: the program called %s, but no MPI library is loaded that could answer\n",
+                    functions[slot == LEVEL_SLOT ? HCOLL_FUNCTION_Pcontrol : slot / 2].pmpi_name + 1);
+            _exit(127);
+        }
+        vendor.stand_aside = stand_aside;
+        fill_slots(load_backend());
+        state = BOUND;
+    }
+    void* target = hcoll_slots[slot];
+    /* While the backend is being loaded, this same thread came back through MPI: let the vendor answer. */
+    if (state == BINDING)
+        target = dlsym(vendor.handle, functions[slot == LEVEL_SLOT ? HCOLL_FUNCTION_Pcontrol : slot / 2].pmpi_name);
+    pthread_mutex_unlock(&mutex);
+    return target;
+}

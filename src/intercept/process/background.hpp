@@ -1,0 +1,98 @@
+// How non-blocking collectives go on while the application does something else (LIBHCOLL_PROGRESS).
+//
+//   thread  a thread of this library moves them, whatever the application does. It calls MPI while the application does, so
+//           MPI must have been initialized with MPI_THREAD_MULTIPLE
+//   calls   they are moved in the application's own MPI calls. Open MPI has every call that waits call this library
+//           (opal_progress_register, as its own non-blocking collectives do). Elsewhere the calls that wait for requests and
+//           messages are taken apart (progress_calls.cpp), and so are, on all ranks alike, the collectives that this library
+//           interposes on: others that block do not move them
+//   off     non-blocking collectives are the vendor's
+//
+// auto is the thread where the process has MPI_THREAD_MULTIPLE anyway, because the application asked for it (or, in MPICH's sessions,
+// has it unasked); else calls with Open MPI, where no call is left out; else off: nothing would keep the promise of rule 5
+// (docs/architecture.md) without raising the thread level.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "progress/background/in_flight.hpp"
+#include "progress/background/progress_thread.hpp"
+#include "progress/network/vendor.hpp"
+#include "tuning/settings.hpp"
+
+namespace hcoll {
+
+class Background {
+public:
+    // The one instance, from the opening of the backend on; never destroyed.
+    static Background& get() { return *instance_; }
+    static void open(const Settings& local);
+
+    InFlight& in_flight() { return in_flight_; }
+    // Is anything in flight, and the calls that wait have to move it?
+    static bool calls_must_move() {
+        const InFlight& in_flight = instance_->in_flight_;
+        return in_flight.any() && (instance_->takes_calls_apart_ || in_flight.any_with_callers_part());
+    }
+    static bool is_any_in_flight() { return instance_->in_flight_.any(); }
+    // Have all ranks of MPI_COMM_WORLD to take the vendor's blocking collectives apart? A blocking one on one rank and a
+    // non-blocking one on another do not match, so this is nothing that a rank decides by what it has in flight.
+    static bool takes_collectives_apart() { return instance_->takes_collectives_apart_; }
+    void agree(ProgressMode of_world);
+
+    // Around the vendor's MPI_Init, MPI_Init_thread and MPI_Session_init: the level to ask for instead of the application's, and what the
+    // application is told of the one that was given.
+    int level_to_ask(int asked) const;
+    int level_to_tell(int asked, int given);
+    // The level that the application was told, where that is not the vendor's; -1 otherwise.
+    int told_level() const { return told_level_; }
+    // Before a session is made, and after MPI_Init: one more that keeps MPI going.
+    void enter();
+    // Before MPI_Finalize and MPI_Session_finalize: one less. Before the last, what is in flight is completed and the thread ends,
+    // since nothing may be begun any more.
+    void leave();
+    // After it was entered, with the level that the process was given: decides who moves what is begun from now on, unless that is
+    // decided: ranks have agreed on communicators by it. Returns a sentence, once, where what was set cannot be had.
+    std::string start(int given);
+
+    // Can this process move what it begins, as far as is known without trying?
+    bool is_possible() const { return mode_ != ProgressMode::off; }
+    // The same on a communicator whose processes have, or have not, all agreed in MPI_Init: where calls have to be taken apart,
+    // all of them have to do it with collectives.
+    bool is_possible_on(bool within_world) const;
+    // Can it? Starts what does it, when it is asked first. `speaks`: about settings, as one rank of all does.
+    // `ranks_of_node`: of the communicator that asks, on this process's node.
+    bool is_ready(int ranks_of_node, bool speaks);
+    // The cores of this node that make progress while all its ranks compute, as far as is known; at least one.
+    int progress_cores(int ranks_of_node) const;
+    // Moves what can be moved, or lets others run where nothing can.
+    void help();
+
+    // Completes what is in flight, and ends the thread.
+    void finish();
+    // At the end of a process that did not finalize.
+    void finish_at_exit();
+
+private:
+    explicit Background(const Settings& local);
+    bool start_thread(int ranks_of_node, bool speaks);
+
+    static Background* instance_;
+    ProgressMode asked_mode_;
+    std::vector<int> cores_;
+    std::atomic<ProgressMode> mode_{ProgressMode::off};  // automatic no more
+    std::mutex starting_;  // threads set communicators up, and make sessions, at the same time
+    int users_ = 0;        // the world, and sessions
+    bool has_warned_ = false;
+    ProgressMode started_mode_ = ProgressMode::off;  // what is there to move anything
+    bool takes_calls_apart_ = false;
+    bool takes_collectives_apart_ = false;
+    int told_level_ = -1;
+    InFlight in_flight_;
+    std::unique_ptr<ProgressThread> thread_;
+};
+
+}  // namespace hcoll

@@ -1,0 +1,32 @@
+// Calls that libhcoll makes for itself on a communicator of the application.
+#pragma once
+
+#include "progress/network/vendor.hpp"
+
+namespace hcoll {
+
+// While it exists, errors on the communicator come back to libhcoll, and the application's handler sees none of them.
+class ErrorsReturn {
+public:
+    explicit ErrorsReturn(MPI_Comm communicator) : communicator_(communicator) {
+#if defined(HCOLL_FLAVOUR_SIMGRID)
+        return;  // simulated ranks share one MPI_COMM_WORLD, with one handler, and SimGrid ends at an error anyway
+#endif
+        if (mpi.Comm_get_errhandler(communicator, &handler_) == MPI_SUCCESS)
+            is_set_ = mpi.Comm_set_errhandler(communicator, MPI_ERRORS_RETURN) == MPI_SUCCESS;
+    }
+    ~ErrorsReturn() {
+        if (!is_set_) return;
+        mpi.Comm_set_errhandler(communicator_, handler_);
+        mpi.Errhandler_free(&handler_);
+    }
+    ErrorsReturn(const ErrorsReturn&) = delete;
+    ErrorsReturn& operator=(const ErrorsReturn&) = delete;
+
+private:
+    MPI_Comm communicator_;
+    MPI_Errhandler handler_{};
+    bool is_set_ = false;
+};
+
+}  // namespace hcoll

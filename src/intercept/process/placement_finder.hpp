@@ -1,0 +1,43 @@
+// Finds the placement of each communicator: once for all of MPI_COMM_WORLD, from which those of communicators within it
+// follow without a message; by gathering it for communicators that reach beyond (sessions, spawned processes, merged
+// inter-communicators). Communicators whose ranks sit alike share one: a duplicate has none of its own.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "progress/network/vendor.hpp"
+#include "topology/placement.hpp"
+#include "topology/virtual_layout.hpp"
+
+namespace hcoll {
+
+class PlacementFinder {
+public:
+    // In MPI_Init, once, on all ranks of MPI_COMM_WORLD, which agree on `layout`.
+    void start_world(int rank, int size, const VirtualLayout& layout);
+
+    struct Request {
+        MPI_Comm communicator;  // its errors return
+        int rank;
+        int size;
+        // Do all its ranks know to be within MPI_COMM_WORLD, whose start they have seen?
+        bool is_within_world;
+        const VirtualLayout& layout;  // agreed upon by its ranks
+    };
+    // All ranks of the communicator are in the same call; threads may be in it for different communicators at a time. What
+    // cannot be found is taken for one node, on all ranks alike; nullptr where this rank alone failed.
+    std::shared_ptr<const Placement> find(const Request& request);
+    // How many ranks of MPI_COMM_WORLD share this process's host, 0 where that is not known.
+    int ranks_here() const { return ranks_here_; }
+
+private:
+    std::vector<Seat> gather(MPI_Comm communicator, int rank, int size);
+
+    std::shared_ptr<const std::vector<Seat>> world_;  // by rank of MPI_COMM_WORLD; complete when MPI_Init returns
+    int ranks_here_ = 0;
+    std::atomic<bool> has_warned_{false};
+};
+
+}  // namespace hcoll

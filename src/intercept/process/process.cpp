@@ -1,0 +1,250 @@
+#include "intercept/process/process.hpp"
+
+#include <fmt/format.h>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+
+#include "intercept/process/attributes.hpp"
+#include "intercept/process/background.hpp"
+#include "intercept/process/log.hpp"
+#include "tuning/text.hpp"
+
+namespace hcoll {
+
+PerProcess<Process*> Process::instance_;
+
+namespace {
+
+std::uint64_t fnv1a(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
+    return hash;
+}
+
+// Rank 0's settings, as text, in place of this rank's.
+void adopt(std::string_view text, std::shared_ptr<const AgreedSettings>& agreed) {
+    if (text == agreed->text) return;
+    Settings settings = agreed->settings;
+    adopt_agreed_text(text, settings);
+    agreed = make_agreed(settings);
+}
+
+// MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, the last one set first: whatever the
+// application does in hooks of its own is done before this one, and MPI still works in it (MPI 4.0, section 11.2.4).
+int on_finalize(MPI_Comm, int, void*, void*) {
+    Process::get().finish();
+    return MPI_SUCCESS;
+}
+
+// A process whose MPI was used through sessions alone has no MPI_COMM_SELF, and one that calls exit without finalizing
+// never gets there: both still want their report.
+__attribute__((destructor)) void on_exit() {
+    if (Process::is_open()) Process::get().finish_at_exit();
+}
+
+}  // namespace
+
+std::shared_ptr<const AgreedSettings> make_agreed(const Settings& settings) {
+    auto agreed = std::make_shared<AgreedSettings>();
+    agreed->settings = settings;
+    agreed->text = agreed_text(settings);
+    agreed->hash = fnv1a(agreed->text);
+    return agreed;
+}
+
+void Process::open(const Opening& opening) { instance_.get() = new Process(opening); }
+
+Process::Process(const Opening& opening)
+    : library_line_(split(opening.version_text, '\n').front().substr(0, 100)),
+      stand_aside_(opening.stand_aside),
+      release_communicators_(opening.release_communicators),
+      process_id_(getpid()),
+      local_(parse_settings(hcoll_environment(), warnings_)) {
+    publish(make_agreed(local_));
+    for (char& letter : library_line_)
+        if (letter == '\t') letter = ' ';
+    Background::open(local_);
+    set_log_level(local_.log);
+    if (local_.report != "0") report_ = std::make_unique<Report>();
+    // Where the job was started, not where the application goes from there.
+    if (local_.report.ends_with(".json")) local_.report = std::filesystem::absolute(local_.report);
+}
+
+void Process::publish(std::shared_ptr<const AgreedSettings> agreed) {
+    agreed_.store(&every_agreed_.emplace_back(std::move(agreed)), std::memory_order_release);
+}
+
+void Process::note_session() {
+    const std::lock_guard lock(agreeing_);
+    has_sessions_ = true;
+}
+
+void Process::start_world(std::string warning) {
+    std::unique_lock agreeing(agreeing_);
+    add_warning(std::move(warning));
+    int size = 1;
+    int rank = 0;
+    mpi.Comm_rank(MPI_COMM_WORLD, &rank);
+    mpi.Comm_size(MPI_COMM_WORLD, &size);
+    note_communicator(rank, size);
+    set_finalize_hook();
+    std::shared_ptr<const AgreedSettings> all = agreed();
+    int has_sessions = has_sessions_ ? 1 : 0;
+    if (size > 1 && !spread_settings(rank, size, all, has_sessions)) return;
+    has_earlier_sessions_ = has_sessions != 0;
+    publish(all);
+    const Settings& settings = all->settings;
+    print_warnings(rank == 0);
+    if (settings.enable) Background::get().agree(settings.progress);
+    if (settings.enable && !settings.sparse) placements_.start_world(rank, size, settings.topology);
+    has_world_ = true;
+    agreeing.unlock();
+    if (rank == 0 && log_enabled(LogLevel::info))
+        log_line(LogLevel::info, fmt::format("{} ranks, {}, {}", size, library_line_,
+                                             settings.enable ? "on" : "off (LIBHCOLL_ENABLE=0)"));
+}
+
+int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const {
+    std::string text = agreed->text;
+    std::uint64_t length = text.size();
+    int status = mpi.Bcast(&length, sizeof length, MPI_BYTE, 0, communicator);
+    if (status != MPI_SUCCESS) return status;
+    text.resize(length);
+    status = mpi.Bcast(text.data(), static_cast<int>(length), MPI_BYTE, 0, communicator);
+    if (status == MPI_SUCCESS && rank != 0) adopt(text, agreed);
+    return status;
+}
+
+// Rank 0's settings to all of MPI_COMM_WORLD, in messages between two ranks: along a binomial tree, or, where ranks are to keep to
+// their neighbors, from each to the next. Which of the two it is the settings say, so that a rank that does not have them yet
+// listens to both of those that may have them for it. Nobody leaves before all have heard: no message of the application can
+// come between. `has_sessions`: of this process; becomes that of any.
+bool Process::spread_settings(int rank, [[maybe_unused]] int size, std::shared_ptr<const AgreedSettings>& agreed,
+                              [[maybe_unused]] int& has_sessions) const {
+#if defined(HCOLL_FLAVOUR_SIMGRID)
+    return broadcast_settings(MPI_COMM_WORLD, rank, agreed) == MPI_SUCCESS;  // simulated ranks cannot listen to two
+#else
+    const int tag = tag_upper_bound(MPI_COMM_WORLD);
+    const auto number = static_cast<unsigned int>(rank);
+    const int lowest_bit = static_cast<int>(number & -number);
+    const auto send = [&](const void* data, std::size_t bytes, int to) {
+        return mpi.Send(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD) == MPI_SUCCESS;
+    };
+    const auto recv = [&](void* data, std::size_t bytes, int from) {
+        return mpi.Recv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE) ==
+               MPI_SUCCESS;
+    };
+    bool is_well = true;
+    if (rank != 0) {
+        const std::array<int, 2> sources = {rank - 1, rank - lowest_bit};
+        int source = -1;
+        for (std::size_t look = 0; source < 0 && is_well; ++look) {
+            int is_there = 0;
+            is_well = mpi.Iprobe(sources[look % 2], tag, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+            if (is_there != 0) source = sources[look % 2];
+            if (source < 0 && look % 2 == 1) sched_yield();
+        }
+        std::uint64_t length = 0;
+        is_well = is_well && recv(&length, sizeof length, source);
+        std::string text(length, '\0');
+        is_well = is_well && recv(text.data(), length, source);
+        if (is_well) adopt(text, agreed);
+    }
+    const auto pass_on = [&](int to) {
+        const std::uint64_t length = agreed->text.size();
+        is_well = is_well && send(&length, sizeof length, to) && send(agreed->text.data(), length, to);
+    };
+    if (!agreed->settings.sparse) {
+        for (int bit = 1; bit < size && (rank == 0 || bit < lowest_bit); bit *= 2)
+            if (rank + bit < size) pass_on(rank + bit);
+        int any_has = 1;
+        is_well = is_well && mpi.Allreduce(&has_sessions, &any_has, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) == MPI_SUCCESS;
+        has_sessions = any_has;
+        return is_well;
+    }
+    // All have heard when the answer is back at rank 0, which then tells what it is.
+    const bool has_next = rank + 1 < size;
+    int after = 0;
+    if (has_next) {
+        pass_on(rank + 1);
+        is_well = is_well && recv(&after, sizeof after, rank + 1);
+    }
+    has_sessions = std::max(has_sessions, after);
+    if (rank != 0)
+        is_well = is_well && send(&has_sessions, sizeof has_sessions, rank - 1) &&
+                  recv(&has_sessions, sizeof has_sessions, rank - 1);
+    return is_well && (!has_next || send(&has_sessions, sizeof has_sessions, rank + 1));
+#endif
+}
+
+void Process::add_warning(std::string warning) {
+    if (warning.empty()) return;
+    const std::lock_guard lock(mutex_);
+    warnings_.push_back(std::move(warning));
+}
+
+void Process::print_warnings(bool speaks) {
+    const std::lock_guard lock(mutex_);
+    if (speaks)
+        for (const std::string& warning : warnings_) log_line(LogLevel::warn, warning);
+    warnings_.clear();
+}
+
+void Process::note_communicator(int rank, int size) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (size > size_) {
+            rank_ = rank;
+            size_ = size;
+        }
+    }
+    if (!has_finalize_hook_) set_finalize_hook();
+}
+
+void Process::set_finalize_hook() {
+    int initialized = 0;
+    if (mpi.Initialized(&initialized) != MPI_SUCCESS || initialized == 0) return;
+    if (has_finalize_hook_.exchange(true)) return;
+    if (const int status = attach_deletion_hook(MPI_COMM_SELF, on_finalize, nullptr); status != MPI_SUCCESS)
+        log_line(LogLevel::warn,
+                 fmt::format("MPI_Finalize cannot be seen (MPI error {}); the report may be missing", status));
+}
+
+void Process::finish() {
+    if (finished_.exchange(true)) return;
+    Background::get().finish();
+    if (release_communicators_ != nullptr) release_communicators_();
+    write_report();
+    if (stand_aside_ != nullptr) stand_aside_();
+}
+
+void Process::finish_at_exit() {
+    // A child that the application forked has nothing to report, and no thread.
+    if (process_id_ != getpid() || finished_.exchange(true)) return;
+    Background::get().finish_at_exit();
+    write_report();
+}
+
+void Process::write_report() {
+    if (report_ == nullptr || rank_ != 0) return;
+    const std::string heading = fmt::format("rank 0 of {}, {}", size_, library_line_);
+    if (local_.report == "1") {
+        std::fputs(report_->text(heading).c_str(), stderr);
+        return;
+    }
+    std::FILE* file = std::fopen(local_.report.c_str(), "we");
+    const bool written = file != nullptr && std::fputs(report_->json(heading).c_str(), file) >= 0;
+    const bool closed = file != nullptr && std::fclose(file) == 0;
+    if (!written || !closed) {
+        log_line(LogLevel::warn, fmt::format("the report cannot be written to {}; it follows", local_.report));
+        std::fputs(report_->text(heading).c_str(), stderr);
+    }
+}
+
+}  // namespace hcoll

@@ -1,0 +1,120 @@
+// What belongs to the process: settings as agreed, the mode, the report, start and end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "intercept/process/placement_finder.hpp"
+#include "intercept/process/report.hpp"
+#include "progress/engine/per_process.hpp"
+#include "progress/network/vendor.hpp"
+#include "tuning/selection.hpp"
+
+namespace hcoll {
+
+// Settings that ranks have agreed upon, with what they agreed by.
+struct AgreedSettings {
+    Settings settings;
+    std::string text;
+    std::uint64_t hash = 0;
+};
+
+std::shared_ptr<const AgreedSettings> make_agreed(const Settings& settings);
+
+class Process {
+public:
+    // What the process is told by those that are above it.
+    struct Opening {
+        const char* version_text;  // of MPI_Get_library_version
+        void (*stand_aside)();     // makes every interposed function jump straight to the MPI library; may be nullptr
+        void (*release_communicators)();  // at finalize, while MPI still works
+    };
+
+    // The one instance; made when the backend is opened, never destroyed.
+    static Process& get() { return *instance_.get(); }
+    static void open(const Opening& opening);
+    static bool is_open() { return instance_.get() != nullptr; }
+
+    static constexpr VendorKind vendor_kind() {
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+        return VendorKind::openmpi;
+#else
+        return VendorKind::mpich;  // SimGrid's keeps to the same rules about arguments
+#endif
+    }
+    const std::shared_ptr<const AgreedSettings>& agreed() const { return *agreed_.load(std::memory_order_acquire); }
+
+    // Did this process agree on its settings with all of MPI_COMM_WORLD?
+    bool has_world() const { return has_world_.load(std::memory_order_acquire); }
+    // Had any of its processes a session before? Then some communicator may have been used before all ranks had agreed.
+    bool has_earlier_sessions() const { return has_earlier_sessions_; }
+    // There will be a session. Waits while MPI_COMM_WORLD agrees.
+    void note_session();
+
+    // MPI_Pcontrol's switch: may own algorithms run?
+    bool own_mode() const { return own_mode_.load(std::memory_order_relaxed); }
+    void set_own_mode(bool own) { own_mode_.store(own, std::memory_order_relaxed); }
+
+    // nullptr where no report was asked for.
+    Report* report() const { return report_.get(); }
+
+    // Where ranks are.
+    PlacementFinder& placements() { return placements_; }
+
+    // After MPI_Init, on all ranks of MPI_COMM_WORLD: agrees on settings, finds out where ranks are, sets the finalize hook.
+    // `warning`: one more of this process; may be empty.
+    void start_world(std::string warning);
+    // One more that is to be printed with those about settings; none if empty.
+    void add_warning(std::string warning);
+    // Tells the settings of the communicator's rank 0 to all its ranks, by a collective on the communicator itself.
+    int broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const;
+    // Prints what is wrong with the settings, once, where this rank `speaks`; another forgets it.
+    void print_warnings(bool speaks);
+    // A communicator is used: makes sure of the finalize hook, and of who prints where there is no MPI_COMM_WORLD.
+    void note_communicator(int rank, int size);
+
+    // In MPI_Finalize: duplicates are freed, the report is written, and calls go straight to the vendor from now on.
+    void finish();
+    // At the end of the process; calls no MPI.
+    void finish_at_exit();
+    bool finished() const { return finished_.load(std::memory_order_relaxed); }
+
+private:
+    explicit Process(const Opening& opening);
+    bool spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed, int& has_sessions) const;
+    void publish(std::shared_ptr<const AgreedSettings> agreed);
+    void set_finalize_hook();
+    void write_report();
+
+    static PerProcess<Process*> instance_;
+    std::string library_line_;
+    void (*stand_aside_)();
+    void (*release_communicators_)();
+    pid_t process_id_;
+    std::vector<std::string> warnings_;  // about the settings of this process; not yet printed
+    Settings local_;
+    // All that were ever in force: other threads may set communicators of sessions up while MPI_COMM_WORLD agrees.
+    std::deque<std::shared_ptr<const AgreedSettings>> every_agreed_;
+    std::atomic<const std::shared_ptr<const AgreedSettings>*> agreed_{nullptr};
+    std::unique_ptr<Report> report_;
+    PlacementFinder placements_;
+    std::mutex agreeing_;  // of what sessions and MPI_COMM_WORLD have to know of each other
+    bool has_sessions_ = false;
+    bool has_earlier_sessions_ = false;  // of all ranks; not changed once there is a world
+    std::atomic<bool> has_world_{false};
+    std::atomic<bool> own_mode_{true};
+    std::atomic<bool> finished_{false};
+    std::atomic<bool> has_finalize_hook_{false};
+    std::mutex mutex_;  // of what follows, and of warnings_: threads set communicators up at the same time
+    // Who prints: the rank in the largest communicator seen, MPI_COMM_WORLD if there is one.
+    int rank_ = -1;
+    int size_ = 0;
+};
+
+}  // namespace hcoll

@@ -1,0 +1,15 @@
+// Which ranks of MPI_COMM_WORLD a communicator consists of.
+#pragma once
+
+#include <vector>
+
+#include "progress/network/vendor.hpp"
+
+namespace hcoll {
+
+// By the communicator's ranks; empty where some of them are not in MPI_COMM_WORLD, or where it cannot be told. A function
+// of the group alone, so that all ranks of a communicator come to the same result. Only while MPI_COMM_WORLD exists; no
+// communication.
+std::vector<int> world_ranks_of(MPI_Comm communicator);
+
+}  // namespace hcoll

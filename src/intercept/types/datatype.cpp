@@ -1,0 +1,232 @@
+#include "intercept/types/datatype.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+namespace hcoll {
+
+bool is_predefined_op(MPI_Op op) {
+    for (MPI_Op known : {MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR,
+                         MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP})
+        if (op == known) return true;
+    return false;
+}
+
+namespace {
+
+// How a type was made, in large counts where the vendor has them: it refuses to tell by the older call of types that were
+// made by functions of large counts.
+struct Envelope {
+    MPI_Count integers = 0;
+    MPI_Count addresses = 0;
+    MPI_Count large_counts = 0;
+    MPI_Count types = 0;
+    int combiner = MPI_COMBINER_NAMED;
+};
+
+bool get_envelope(MPI_Datatype type, Envelope& envelope) {
+    if (mpi.Type_get_envelope_c != nullptr)
+        return mpi.Type_get_envelope_c(type, &envelope.integers, &envelope.addresses, &envelope.large_counts,
+                                       &envelope.types, &envelope.combiner) == MPI_SUCCESS;
+    int integers = 0;
+    int addresses = 0;
+    int types = 0;
+    const int status = mpi.Type_get_envelope(type, &integers, &addresses, &types, &envelope.combiner);
+    envelope.integers = integers;
+    envelope.addresses = addresses;
+    envelope.types = types;
+    return status == MPI_SUCCESS;
+}
+
+// The type that a duplicate or a contiguous run was made from; to be freed unless it is predefined.
+bool get_inner_type(MPI_Datatype type, const Envelope& envelope, MPI_Datatype& inner) {
+    std::array<int, 1> integers{};
+    std::array<MPI_Aint, 1> addresses{};
+    if (mpi.Type_get_contents_c == nullptr)
+        return mpi.Type_get_contents(type, static_cast<int>(envelope.integers), 0, 1, integers.data(), addresses.data(),
+                                     &inner) == MPI_SUCCESS;
+    std::array<MPI_Count, 1> large_counts{};
+    return mpi.Type_get_contents_c(type, envelope.integers, 0, envelope.large_counts, 1, integers.data(),
+                                   addresses.data(), large_counts.data(), &inner) == MPI_SUCCESS;
+}
+
+// Types that nobody made and nobody may free; those of Fortran's selected kinds among them.
+bool is_predefined_combiner(int combiner) {
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+}
+
+}  // namespace
+
+bool is_predefined_type(MPI_Datatype type) {
+    Envelope envelope;
+    return get_envelope(type, envelope) && is_predefined_combiner(envelope.combiner);
+}
+
+bool is_contiguous(MPI_Datatype type) {
+    Envelope envelope;
+    if (!get_envelope(type, envelope)) return false;
+    if (is_predefined_combiner(envelope.combiner)) {
+        // A pair type (MPI_DOUBLE_INT) has a gap at its end.
+        MPI_Aint lower_bound = 0;
+        MPI_Aint extent = 0;
+        return mpi.Type_get_extent(type, &lower_bound, &extent) == MPI_SUCCESS && lower_bound == 0 &&
+               static_cast<std::uint64_t>(extent) == type_size(type);
+    }
+    if (envelope.combiner != MPI_COMBINER_DUP && envelope.combiner != MPI_COMBINER_CONTIGUOUS) return false;
+    MPI_Datatype inner = MPI_DATATYPE_NULL;
+    if (!get_inner_type(type, envelope, inner)) return false;
+    const bool contiguous = is_contiguous(inner);
+    if (!is_predefined_type(inner)) mpi.Type_free(&inner);
+    return contiguous;
+}
+
+int check_type(MPI_Datatype type, MPI_Comm communicator) {
+    // From nobody: nothing is written. MPICH looks at the type of a message only if the message has elements.
+    static std::byte nothing;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int status = mpi.Irecv(&nothing, 1, type, MPI_PROC_NULL, 0, communicator, &request);
+    return status != MPI_SUCCESS ? status : mpi.Wait(&request, MPI_STATUS_IGNORE);
+}
+
+bool may_have_null_buffer(MPI_Datatype type) {
+    Extent extent;
+    if (is_predefined_type(type) || get_extent(type, extent) != MPI_SUCCESS) return false;
+    return extent.true_lower_bound != 0 || type_size(type) == 0;
+}
+
+int get_extent(MPI_Datatype type, Extent& extent) {
+    const int status = mpi.Type_get_extent(type, &extent.lower_bound, &extent.extent);
+    if (status != MPI_SUCCESS) return status;
+    return mpi.Type_get_true_extent(type, &extent.true_lower_bound, &extent.true_extent);
+}
+
+namespace {
+
+// Calls `move(first element, elements, byte offset, bytes)` for runs of elements that an int can count the bytes of.
+template <typename Move>
+int for_runs_of_elements(std::uint64_t count, MPI_Datatype type, Move&& move) {
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+    const std::uint64_t size = type_size(type);
+    const std::uint64_t run = std::max<std::uint64_t>(most_bytes / std::max<std::uint64_t>(size, 1), 1);
+    for (std::uint64_t first = 0; first < count; first += run) {
+        const std::uint64_t elements = std::min(run, count - first);
+        const int status = move(first, static_cast<int>(elements), first * size, static_cast<int>(elements * size));
+        if (status != MPI_SUCCESS) return status;
+    }
+    return MPI_SUCCESS;
+}
+
+// MPICH takes no null pointer for what is to be packed, though with absolute addresses in the type it is a valid one
+// (MPI_BOTTOM). The same elements, described from another place.
+class NonNullElements {
+public:
+    NonNullElements(std::byte* elements, int elements_count, MPI_Datatype element)
+        : address(elements), count(elements_count), type(element) {
+        if (elements != nullptr) return;
+        static std::byte anchor;
+        address = &anchor;
+        count = 1;
+        const MPI_Aint displacement = -reinterpret_cast<MPI_Aint>(&anchor);
+        status = mpi.Type_create_hindexed(1, &elements_count, &displacement, element, &type);
+        if (status != MPI_SUCCESS) return;
+        is_owner_ = true;
+        status = mpi.Type_commit(&type);
+    }
+    ~NonNullElements() {
+        if (is_owner_) mpi.Type_free(&type);
+    }
+    NonNullElements(const NonNullElements&) = delete;
+    NonNullElements& operator=(const NonNullElements&) = delete;
+
+    std::byte* address;
+    int count;
+    MPI_Datatype type;
+    int status = MPI_SUCCESS;
+
+private:
+    bool is_owner_ = false;
+};
+
+// Both directions have this in common: `move(elements, bytes, size)` moves one run, `size` being its bytes.
+template <typename Move>
+int for_packed_runs(void* elements, std::uint64_t count, MPI_Datatype type, Move&& move) {
+    Extent extent;
+    if (const int status = get_extent(type, extent); status != MPI_SUCCESS) return status;
+    return for_runs_of_elements(count, type, [&](std::uint64_t first, int run, std::uint64_t offset, int size) {
+        auto* address = static_cast<std::byte*>(elements) + static_cast<MPI_Aint>(first) * extent.extent;
+        const NonNullElements part(address, run, type);
+        return part.status != MPI_SUCCESS ? part.status : move(part, offset, size);
+    });
+}
+
+constexpr std::uint64_t most_packed_bytes = std::numeric_limits<int>::max();
+
+// `size` bytes as one element, whatever their number; the caller frees it.
+int make_bytes_type(std::uint64_t size, MPI_Datatype& type) {
+    constexpr std::uint64_t block = std::uint64_t{1} << 30;
+    std::vector<int> lengths;
+    std::vector<MPI_Aint> displacements;
+    for (std::uint64_t offset = 0; offset < size; offset += block) {
+        lengths.push_back(static_cast<int>(std::min(block, size - offset)));
+        displacements.push_back(static_cast<MPI_Aint>(offset));
+    }
+    const int status = mpi.Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), displacements.data(),
+                                                MPI_BYTE, &type);
+    return status != MPI_SUCCESS ? status : mpi.Type_commit(&type);
+}
+
+// MPI_Pack counts bytes by an int. An element of more is moved by a message of this rank to itself:
+// `move(self, element, bytes, bytes_type)` for each element.
+template <typename Move>
+int for_large_elements(void* elements, std::uint64_t count, MPI_Datatype type, std::byte* bytes, MPI_Comm communicator,
+                       Move&& move) {
+    Extent extent;
+    MPI_Datatype bytes_type = MPI_DATATYPE_NULL;
+    const std::uint64_t size = type_size(type);
+    int self = 0;
+    int status = mpi.Comm_rank(communicator, &self);
+    if (status == MPI_SUCCESS) status = get_extent(type, extent);
+    if (status == MPI_SUCCESS) status = make_bytes_type(size, bytes_type);
+    if (status != MPI_SUCCESS) return status;
+    auto* element = static_cast<std::byte*>(elements);
+    for (std::uint64_t i = 0; i < count && status == MPI_SUCCESS; ++i, element += extent.extent, bytes += size)
+        status = move(self, element, bytes, bytes_type);
+    const int freed = mpi.Type_free(&bytes_type);
+    return status != MPI_SUCCESS ? status : freed;
+}
+
+}  // namespace
+
+int pack(const void* elements, std::uint64_t count, MPI_Datatype type, std::byte* bytes, MPI_Comm communicator) {
+    if (type_size(type) > most_packed_bytes)
+        return for_large_elements(const_cast<void*>(elements), count, type, bytes, communicator,
+                                  [&](int self, std::byte* element, std::byte* place, MPI_Datatype bytes_type) {
+                                      return mpi.Sendrecv(element, 1, type, self, 0, place, 1, bytes_type, self, 0,
+                                                          communicator, MPI_STATUS_IGNORE);
+                                  });
+    return for_packed_runs(
+        const_cast<void*>(elements), count, type, [&](const NonNullElements& part, std::uint64_t offset, int run_size) {
+            int position = 0;
+            const int status =
+                mpi.Pack(part.address, part.count, part.type, bytes + offset, run_size, &position, communicator);
+            return status == MPI_SUCCESS && position != run_size ? MPI_ERR_INTERN : status;
+        });
+}
+
+int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Datatype type, MPI_Comm communicator) {
+    if (type_size(type) > most_packed_bytes)
+        return for_large_elements(elements, count, type, const_cast<std::byte*>(bytes), communicator,
+                                  [&](int self, std::byte* element, std::byte* place, MPI_Datatype bytes_type) {
+                                      return mpi.Sendrecv(place, 1, bytes_type, self, 0, element, 1, type, self, 0,
+                                                          communicator, MPI_STATUS_IGNORE);
+                                  });
+    return for_packed_runs(elements, count, type, [&](const NonNullElements& part, std::uint64_t offset, int run_size) {
+        int position = 0;
+        return mpi.Unpack(bytes + offset, run_size, &position, part.address, part.count, part.type, communicator);
+    });
+}
+
+}  // namespace hcoll

@@ -1,0 +1,164 @@
+#include "intercept/types/reduction_kernel.hpp"
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+namespace hcoll {
+
+namespace {
+
+constexpr std::array signed_integers{Element::int8, Element::int16, Element::int32, Element::int64};
+constexpr std::array unsigned_integers{Element::uint8, Element::uint16, Element::uint32, Element::uint64};
+constexpr std::array reals{Element::float32, Element::float64};
+constexpr std::array c_complex{Element::complex_float32, Element::complex_float64, Element::complex_long_double};
+constexpr std::array pairs_of_integers{Element::int_int};
+constexpr std::array pairs_of_reals{Element::two_floats, Element::two_doubles};
+constexpr std::array logicals{Element::logical8, Element::logical16, Element::logical32, Element::logical64};
+// How the vendor multiplies complex numbers of Fortran and C++.
+#if defined(HCOLL_FLAVOUR_MPICH)
+constexpr std::array other_complex{Element::plain_complex_float32, Element::plain_complex_float64,
+                                   Element::plain_complex_long_double};
+#else
+constexpr std::array other_complex = c_complex;
+#endif
+
+// Are Fortran's logicals 0 and 1, and anything but 0 true? They are what the compiler is that the vendor was built with.
+bool has_plain_logicals() {
+    const auto combined = [](std::int64_t left, std::int64_t right, MPI_Op op) {
+        return mpi.Reduce_local(&left, &right, 1, MPI_LOGICAL, op) == MPI_SUCCESS ? right : -1;
+    };
+    return combined(1, 0, MPI_LOR) == 1 && combined(2, 0, MPI_LOR) == 1 && combined(2, 1, MPI_LAND) == 1;
+}
+
+// A handle is a number or an address.
+[[maybe_unused]] std::uint64_t bits_of(int handle) { return static_cast<std::uint32_t>(handle); }
+[[maybe_unused]] std::uint64_t bits_of(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+
+// Kernels of each predefined type, in a table of hashes of handles.
+class KnownTypes {
+public:
+    KnownTypes() {
+        add(signed_integers, {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T, MPI_INT16_T,
+                              MPI_INT32_T, MPI_INT64_T, MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INTEGER, MPI_INTEGER1,
+                              MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8});
+        add(unsigned_integers, {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG,
+                                MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T});
+        add(reals, {MPI_FLOAT, MPI_DOUBLE, MPI_REAL, MPI_REAL4, MPI_REAL8, MPI_DOUBLE_PRECISION});
+        add(c_complex, {MPI_C_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX});
+        add(other_complex, {MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16});
+#if !defined(HCOLL_FLAVOUR_SIMGRID)  // whose names for these do not exist (3.32)
+        add(other_complex, {MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX});
+#endif
+        add(logicals, {MPI_C_BOOL, MPI_CXX_BOOL});
+        add(pairs_of_integers, {MPI_2INT, MPI_2INTEGER});
+        add(pairs_of_reals, {MPI_2REAL, MPI_2DOUBLE_PRECISION});
+        for (MPI_Datatype type : {
+                 MPI_LOGICAL,
+#if defined(MPI_LOGICAL1)
+                     MPI_LOGICAL1, MPI_LOGICAL2, MPI_LOGICAL4, MPI_LOGICAL8
+#endif
+             })
+            add(logicals, {type}, true);
+        // Of C, so that their sizes are known.
+        put(MPI_LONG_DOUBLE, Element::long_double);
+        put(MPI_BYTE, Element::byte);
+        put(MPI_FLOAT_INT, Element::float_int);
+        put(MPI_DOUBLE_INT, Element::double_int);
+        put(MPI_LONG_INT, Element::long_int);
+        put(MPI_SHORT_INT, Element::short_int);
+        put(MPI_LONG_DOUBLE_INT, Element::long_double_int);
+#if defined(MPIX_C_FLOAT16)
+        put(MPIX_C_FLOAT16, Element::float16);
+#endif
+    }
+
+    const KernelRow* find(MPI_Datatype type) const {
+        for (std::size_t i = first_slot(type);; i = (i + 1) % slots_.size()) {
+            const Slot& slot = slots_[i];
+            if (slot.kernels == nullptr) return nullptr;
+            if (slot.type != type) continue;
+            if (slot.is_fortran_logical && !plain_logicals()) return nullptr;
+            return slot.kernels;
+        }
+    }
+
+private:
+    struct Slot {
+        MPI_Datatype type{};
+        const KernelRow* kernels = nullptr;  // nullptr where the slot is free
+        bool is_fortran_logical = false;
+    };
+
+    // Asked of a program that has logicals only: an MPI library without Fortran would report an error.
+    static bool plain_logicals() {
+        static const bool plain = has_plain_logicals();
+        return plain;
+    }
+
+    static std::size_t first_slot(MPI_Datatype type) {
+        return static_cast<std::size_t>((bits_of(type) * 0x9e3779b97f4a7c15U) >> 56U);  // 8 bits of Fibonacci hashing
+    }
+
+    // Types that this vendor lacks are null: a name for MPICH, an address for Open MPI.
+    static bool exists(MPI_Datatype type) { return type != MPI_DATATYPE_NULL && type != MPI_Datatype{}; }
+
+    void put(MPI_Datatype type, Element element, bool is_fortran_logical = false) {
+        if (!exists(type)) return;
+        std::size_t i = first_slot(type);
+        while (slots_[i].kernels != nullptr && slots_[i].type != type) i = (i + 1) % slots_.size();
+        slots_[i] = {type, &chosen_kernel_variant().table->rows[static_cast<std::size_t>(element)], is_fortran_logical};
+    }
+
+    // Each type is the element of its size.
+    void add(std::span<const Element> elements, std::initializer_list<MPI_Datatype> types,
+             bool is_fortran_logical = false) {
+        for (MPI_Datatype type : types)
+            for (const Element element : elements)
+                if (exists(type) && type_size(type) == element_bytes(element)) put(type, element, is_fortran_logical);
+    }
+
+    std::array<Slot, 256> slots_{};  // a quarter is taken
+};
+
+class KnownOperations {
+public:
+    const Operation* find(MPI_Op op) const {
+        for (const Known& known : known_)
+            if (known.op == op) return &known.operation;
+        return nullptr;
+    }
+
+private:
+    struct Known {
+        MPI_Op op;
+        Operation operation;
+    };
+    // The frequent ones first.
+    std::array<Known, 12> known_{{{MPI_SUM, Operation::sum},
+                                  {MPI_MAX, Operation::max},
+                                  {MPI_MIN, Operation::min},
+                                  {MPI_PROD, Operation::prod},
+                                  {MPI_LAND, Operation::land},
+                                  {MPI_LOR, Operation::lor},
+                                  {MPI_LXOR, Operation::lxor},
+                                  {MPI_BAND, Operation::band},
+                                  {MPI_BOR, Operation::bor},
+                                  {MPI_BXOR, Operation::bxor},
+                                  {MPI_MINLOC, Operation::minloc},
+                                  {MPI_MAXLOC, Operation::maxloc}}};
+};
+
+}  // namespace
+
+Kernel find_kernel(MPI_Op op, MPI_Datatype type) {
+    static const KnownOperations operations;
+    static const KnownTypes types;
+    const Operation* operation = operations.find(op);
+    if (operation == nullptr) return nullptr;
+    const KernelRow* kernels = types.find(type);
+    return kernels == nullptr ? nullptr : kernels->plain[static_cast<std::size_t>(*operation)];
+}
+
+}  // namespace hcoll

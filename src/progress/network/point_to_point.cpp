@@ -1,0 +1,231 @@
+#include "progress/network/point_to_point.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "progress/engine/simulated_costs.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// What a peer may be left to keep: so many bytes, a message counting at least its share of 256.
+constexpr std::uint32_t most_ahead = 1 << 20;
+constexpr std::uint32_t message_weight = most_ahead / 256;
+
+constexpr std::uint64_t most_count = std::uint64_t{1} << 30;
+
+// `units` elements of `type`, one after another.
+Status make_run_type(MPI_Datatype type, std::uint64_t units, MPI_Datatype& run) {
+    MPI_Aint lower_bound = 0;
+    MPI_Aint extent = 0;
+    Status status = mpi.Type_get_extent(type, &lower_bound, &extent);
+    std::vector<int> lengths;
+    std::vector<MPI_Aint> displacements;
+    for (std::uint64_t done = 0; done < units; done += most_count) {
+        lengths.push_back(static_cast<int>(std::min(most_count, units - done)));
+        displacements.push_back(static_cast<MPI_Aint>(done) * extent);
+    }
+    if (status == MPI_SUCCESS)
+        status = mpi.Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), displacements.data(), type,
+                                          &run);
+    return status == MPI_SUCCESS ? mpi.Type_commit(&run) : status;
+}
+
+// Collectives that follow one another closely have different tags.
+int sequences_of(int tag_upper_bound) {
+    constexpr int enough = 2048;
+    return std::clamp(tag_upper_bound / static_cast<int>(tags_per_collective), 2, enough);
+}
+
+int blocking_sequences_of(int tag_upper_bound) { return (sequences_of(tag_upper_bound) + 1) / 2; }
+
+}  // namespace
+
+PointToPoint::PointToPoint(const Carriers& carriers, FlowControl& flow, int tag_upper_bound, MPI_Comm leaders)
+    : carriers_(carriers),
+      leaders_(leaders),
+      flow_(flow),
+      blocking_sequences_(blocking_sequences_of(tag_upper_bound)),
+      nonblocking_sequences_(nonblocking_sequences(tag_upper_bound)) {
+    if (leaders_ != MPI_COMM_NULL && mpi.Comm_rank(leaders_, &leader_) != MPI_SUCCESS) leader_ = -1;
+}
+
+void PointToPoint::begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
+    begin_as((sequence_ + 1) % blocking_sequences_, type, unit_bytes, op);
+}
+
+void PointToPoint::begin_nonblocking(std::uint64_t number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
+    begin_as(blocking_sequences_ + static_cast<int>(number % static_cast<std::uint64_t>(nonblocking_sequences_)), type,
+             unit_bytes, op);
+}
+
+void PointToPoint::begin_persistent(int number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
+    begin_as(blocking_sequences_ + nonblocking_sequences_ + number, type, unit_bytes, op);
+}
+
+int PointToPoint::nonblocking_sequences(int tag_upper_bound) {
+    return (sequences_of(tag_upper_bound) - blocking_sequences_of(tag_upper_bound) + 1) / 2;
+}
+
+int PointToPoint::persistent_sequences(int tag_upper_bound) {
+    return sequences_of(tag_upper_bound) - blocking_sequences_of(tag_upper_bound) -
+           nonblocking_sequences(tag_upper_bound);
+}
+
+int PointToPoint::persistent_tag(int number, int tag_upper_bound) {
+    return (blocking_sequences_of(tag_upper_bound) + nonblocking_sequences(tag_upper_bound) + number) *
+           static_cast<int>(tags_per_collective);
+}
+
+void PointToPoint::begin_as(int sequence, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
+    type_ = type;
+    op_ = op;
+    unit_bytes_ = unit_bytes;
+    next_call_ = 0;
+    sequence_ = sequence;
+}
+
+// What is large waits for its receiver anyhow.
+bool FlowControl::must_synchronize(int peer, std::uint64_t bytes) {
+    const auto number = static_cast<std::size_t>(peer);
+    auto& page = pages_[number / page_peers];
+    if (page == nullptr) [[unlikely]]
+        page = std::make_unique<std::array<std::uint32_t, page_peers>>();
+    std::uint32_t& ahead = (*page)[number % page_peers];
+    ahead += message_weight + static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, most_ahead));
+    if (ahead < most_ahead) return false;
+    ahead = 0;
+    return true;
+}
+
+void PointToPoint::keep(MPI_Request request, Token token) {
+    requests_.push_back(request);
+    tokens_.push_back(token);
+}
+
+// post(count, type, request): with a type of many units where they are too many for an `int`.
+template <typename Post>
+Status PointToPoint::post(std::uint64_t units, Token token, Post&& post) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    Status status = MPI_SUCCESS;
+    if (units <= most_count) [[likely]] {
+        status = post(static_cast<int>(units), type_, &request);
+    } else {
+        MPI_Datatype whole = MPI_DATATYPE_NULL;
+        status = make_run_type(type_, units, whole);
+        if (status == MPI_SUCCESS) {
+            status = post(1, whole, &request);
+            const Status freed = mpi.Type_free(&whole);
+            if (status == MPI_SUCCESS) status = freed;
+        }
+    }
+    if (status == MPI_SUCCESS) keep(request, token);
+    return status;
+}
+
+Status PointToPoint::send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) {
+    const auto isend = flow_.must_synchronize(peer, units * unit_bytes_) ? mpi.Issend : mpi.Isend;
+    const Carriers::Carrier to = carriers_.to(peer);
+    return post(units, token, [&](int count, MPI_Datatype type, MPI_Request* request) {
+        return isend(data, count, type, to.peer, tag_of(tag), to.communicator, request);
+    });
+}
+
+Status PointToPoint::recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) {
+    const Carriers::Carrier from = carriers_.from(peer);
+    return post(units, token, [&](int count, MPI_Datatype type, MPI_Request* request) {
+        return mpi.Irecv(data, count, type, from.peer, tag_of(tag), from.communicator, request);
+    });
+}
+
+Status PointToPoint::collective(Collective which, int root, std::uint64_t order, const std::byte* source,
+                                std::byte* target, std::uint64_t units, Token token) {
+    early_calls_.emplace(order, LeadersCall{which, root, source, target, static_cast<int>(units), token});
+    // MPI matches collectives by their order alone.
+    while (!early_calls_.empty() && early_calls_.begin()->first == next_call_) {
+        const LeadersCall call = early_calls_.begin()->second;
+        early_calls_.erase(early_calls_.begin());
+        ++next_call_;
+        if (const Status status = start(call); status != MPI_SUCCESS) return status;
+    }
+    return MPI_SUCCESS;
+}
+
+Status PointToPoint::start(const LeadersCall& call) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    Status status = MPI_ERR_INTERN;
+    const bool combines_for_all = call.which == Collective::allreduce || avoids_ireduce_;
+    if (call.which == Collective::bcast) {
+        // The root's buffer is only read.
+        void* buffer = call.target != nullptr ? call.target : const_cast<std::byte*>(call.source);
+        status = mpi.Ibcast(buffer, call.units, type_, call.root, leaders_, &request);
+    } else if (combines_for_all) {
+        status = mpi.Iallreduce(call.source, call.target, call.units, type_, op_, leaders_, &request);
+    } else {
+        void* target = call.root == leader_ ? call.target : nullptr;
+        status = mpi.Ireduce(call.source, target, call.units, type_, op_, call.root, leaders_, &request);
+    }
+    if (status == MPI_SUCCESS) keep(request, call.token);
+    return status;
+}
+
+Status PointToPoint::progress(std::vector<Token>& completed) {
+    if (requests_.empty()) return MPI_SUCCESS;
+    if (is_simulated && may_wait_) return wait_for_one(completed);
+    if (requests_.size() == 1) return progress_one(completed);
+    const int count = static_cast<int>(requests_.size());
+    indices_.resize(requests_.size());
+    statuses_.resize(requests_.size());
+    int done = 0;
+    const Status status = mpi.Testsome(count, requests_.data(), &done, indices_.data(), statuses_.data());
+    if (status == MPI_ERR_IN_STATUS)
+        for (int i = 0; i < done; ++i)
+            if (const int error = statuses_[static_cast<std::size_t>(i)].MPI_ERROR; error != MPI_SUCCESS) return error;
+    if (status != MPI_SUCCESS) return status;
+    if (done == MPI_UNDEFINED) return MPI_SUCCESS;
+    for (int i = 0; i < done; ++i)
+        completed.push_back(tokens_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])]);
+    // From the back, so that the indices in front stay true.
+    std::sort(indices_.begin(), indices_.begin() + done, std::greater<>());
+    for (int i = 0; i < done; ++i) remove(static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]));
+    return MPI_SUCCESS;
+}
+
+Status PointToPoint::progress_one(std::vector<Token>& completed) {
+    int done = 0;
+    const Status status = mpi.Test(&requests_[0], &done, MPI_STATUS_IGNORE);
+    if (status != MPI_SUCCESS || done == 0) return status;
+    completed.push_back(tokens_[0]);
+    remove(0);
+    return MPI_SUCCESS;
+}
+
+// One at a time: what completes at the same moment of simulated time follows at once.
+Status PointToPoint::wait_for_one([[maybe_unused]] std::vector<Token>& completed) {
+#if defined(HCOLL_FLAVOUR_SIMGRID)
+    int index = MPI_UNDEFINED;
+    const Status status = mpi.Waitany(static_cast<int>(requests_.size()), requests_.data(), &index, MPI_STATUS_IGNORE);
+    if (status != MPI_SUCCESS || index == MPI_UNDEFINED) return status;
+    completed.push_back(tokens_[static_cast<std::size_t>(index)]);
+    remove(static_cast<std::size_t>(index));
+#endif
+    return MPI_SUCCESS;
+}
+
+void PointToPoint::remove(std::size_t index) {
+    requests_[index] = requests_.back();
+    tokens_[index] = tokens_.back();
+    requests_.pop_back();
+    tokens_.pop_back();
+}
+
+void PointToPoint::abandon() {
+    for (MPI_Request& request : requests_)
+        if (request != MPI_REQUEST_NULL) mpi.Request_free(&request);
+    requests_.clear();
+    tokens_.clear();
+    early_calls_.clear();
+}
+
+}  // namespace hcoll

@@ -1,0 +1,147 @@
+// The transport over the vendor's point-to-point messages, on a communicator that belongs to the library alone.
+//
+// Flow control: a rank that runs ahead of a slow peer would fill the peer's memory with messages that nobody has asked for
+// yet. Every so many messages or bytes to a peer, the next one is a synchronous send, which completes only when the
+// peer has come to receive it: so what a peer may have to keep is bounded, whatever the collectives are.
+//
+// Blocking collectives run one at a time; non-blocking ones may be under way in any number beside them. Tags tell them apart:
+// each collective has a sequence, half of which are for blocking ones, a quarter for non-blocking and one for persistent ones.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "progress/engine/engine.hpp"
+#include "progress/network/vendor.hpp"
+
+namespace hcoll {
+
+// What peers may have to keep of what this rank has sent, since they last caught up. Used by one thread at a time.
+class FlowControl {
+public:
+    explicit FlowControl(int ranks) : pages_((static_cast<std::size_t>(ranks) + page_peers - 1) / page_peers) {}
+    // Does a message of so many bytes fill what the peer may be left to keep? May throw std::bad_alloc.
+    bool must_synchronize(int peer, std::uint64_t bytes);
+
+private:
+    // A rank talks to few of many.
+    static constexpr std::size_t page_peers = 256;
+    std::vector<std::unique_ptr<std::array<std::uint32_t, page_peers>>> pages_;  // by peer; those that were needed
+};
+
+// The communicators that carry the messages of a rank: one of all ranks; or, where ranks talk to their neighbors in a ring alone,
+// one that it shares with the next rank and one that it shares with the one before, in both of which the lower end has rank 0. A
+// message from a rank to the next travels on theirs, also where the next one is the one before, too.
+class Carriers {
+public:
+    struct Carrier {
+        MPI_Comm communicator;
+        int peer;  // its rank there
+    };
+    explicit Carriers(MPI_Comm all) : with_next_(all) {}
+    Carriers(MPI_Comm with_next, MPI_Comm with_previous, int rank, int ranks)
+        : with_next_(with_next),
+          with_previous_(with_previous),
+          next_((rank + 1) % ranks),
+          previous_((rank + ranks - 1) % ranks) {}
+
+    bool is_ring() const { return next_ >= 0; }
+    Carrier to(int peer) const {
+        if (!is_ring()) [[likely]]
+            return {with_next_, peer};
+        return peer == next_ ? Carrier{with_next_, 1} : Carrier{with_previous_, 0};
+    }
+    Carrier from(int peer) const {
+        if (!is_ring()) [[likely]]
+            return {with_next_, peer};
+        return peer == previous_ ? Carrier{with_previous_, 0} : Carrier{with_next_, 1};
+    }
+
+private:
+    MPI_Comm with_next_;  // or all
+    MPI_Comm with_previous_ = MPI_COMM_NULL;
+    int next_ = -1;
+    int previous_ = -1;
+};
+
+// Driven by one thread at a time. Errors are the vendor's codes; the communicator's error handler must return them.
+class PointToPoint : public Transport {
+public:
+    // `tag_upper_bound` is the vendor's (at least 32767). `leaders`: of the leaders of nodes, in the order of their nodes;
+    // MPI_COMM_NULL where there is none, or on ranks that are none.
+    PointToPoint(const Carriers& carriers, FlowControl& flow, int tag_upper_bound, MPI_Comm leaders);
+
+    // Begins a collective whose units are elements of `type`, of `unit_bytes` bytes each. Collectives that follow one
+    // another use different tags, so that a message that is left over by an error is not taken for one of the next. `op` is
+    // for collectives among leaders; MPI_OP_NULL where nothing is combined.
+    void begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
+    // The same for the non-blocking collective of that number on the communicator. Of those, as many as
+    // nonblocking_sequences() may be under way at a time: number n only when n less so many is complete here.
+    void begin_nonblocking(std::uint64_t number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
+    static int nonblocking_sequences(int tag_upper_bound);
+    // The same for a run of the persistent collective of that number, below persistent_sequences(): they may be started in any
+    // order, and none is started again before its last run is complete here.
+    void begin_persistent(int number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
+    static int persistent_sequences(int tag_upper_bound);
+    // The first tag of that one's, for messages of this rank to itself, which no plan sends.
+    static int persistent_tag(int number, int tag_upper_bound);
+    // Among leaders, MPI_Iallreduce takes the place of MPI_Ireduce from now on (or no longer).
+    void avoid_ireduce(bool avoid) { avoids_ireduce_ = avoid; }
+
+    Status send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) override;
+    Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) override;
+    Status collective(Collective which, int root, std::uint64_t order, const std::byte* source, std::byte* target,
+                      std::uint64_t units, Token token) override;
+    Status progress(std::vector<Token>& completed) override;
+
+    bool idle() const { return requests_.empty(); }
+    // May progress() wait until something completes? In a simulation it must, or time would stand still.
+    void may_wait(bool may) { may_wait_ = may; }
+    // After an error: forgets what is under way. The memory that it names must never be used again.
+    void abandon();
+
+private:
+    int tag_of(std::uint32_t tag) const {
+        return sequence_ * static_cast<int>(tags_per_collective) + static_cast<int>(tag);
+    }
+    struct LeadersCall {
+        Collective which;
+        int root;
+        const std::byte* source;
+        std::byte* target;
+        int units;
+        Token token;
+    };
+
+    void begin_as(int sequence, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
+    template <typename Post>
+    Status post(std::uint64_t units, Token token, Post&& post);
+    Status start(const LeadersCall& call);
+    void keep(MPI_Request request, Token token);
+    Status progress_one(std::vector<Token>& completed);
+    Status wait_for_one(std::vector<Token>& completed);
+    void remove(std::size_t index);
+
+    Carriers carriers_;
+    MPI_Comm leaders_;
+    MPI_Datatype type_ = MPI_DATATYPE_NULL;
+    MPI_Op op_ = MPI_OP_NULL;
+    std::uint64_t unit_bytes_ = 1;
+    FlowControl& flow_;
+    bool avoids_ireduce_ = false;
+    bool may_wait_ = false;
+    int leader_ = -1;              // this rank's number among them
+    std::uint64_t next_call_ = 0;  // of the leaders' collectives: the order of the one to begin next
+    std::map<std::uint64_t, LeadersCall> early_calls_;
+    int blocking_sequences_;
+    int nonblocking_sequences_;
+    int sequence_ = 0;
+    std::vector<MPI_Request> requests_;
+    std::vector<Token> tokens_;  // of the requests, in the same order
+    std::vector<int> indices_;
+    std::vector<MPI_Status> statuses_;
+};
+
+}  // namespace hcoll

@@ -1,0 +1,101 @@
+// The MPI library underneath, as a table of its PMPI_ functions.
+//
+// Every call that libhcoll makes goes through this table, which is filled by name from the vendor's handle. So a backend
+// is compiled against the vendor's mpi.h but linked to no MPI, and its own calls never come back through the symbols
+// that libhcoll exports. Predefined handles that are addresses (Open MPI) are looked up in the same way.
+#pragma once
+
+#if !defined(HCOLL_FLAVOUR_OPENMPI) && !defined(HCOLL_FLAVOUR_MPICH) && !defined(HCOLL_FLAVOUR_SIMGRID)
+#error "a backend is compiled for one flavour of MPI"
+#endif
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+
+namespace hcoll {
+
+// MPI_Session, which headers have from MPI-4 on.
+#if MPI_VERSION >= 4
+using Session = MPI_Session;
+#elif defined(HCOLL_FLAVOUR_MPICH)
+using Session = int;
+#else
+using Session = void*;
+#endif
+
+struct Vendor {
+#define HCOLL_VENDOR_FUNCTION(name) decltype(&MPI_##name) name = nullptr;
+#include "progress/network/vendor_functions.def"
+#undef HCOLL_VENDOR_FUNCTION
+    // Large counts, of MPI-4: nullptr where the vendor has none.
+    int (*Bcast_c)(void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = nullptr;
+    int (*Reduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm) = nullptr;
+    int (*Allreduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm) = nullptr;
+    int (*Gather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = nullptr;
+    int (*Scatter_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = nullptr;
+    int (*Allgather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm) = nullptr;
+    // Sessions, of MPI-4: nullptr where the vendor has none.
+    int (*Session_init)(MPI_Info, MPI_Errhandler, Session*) = nullptr;
+    int (*Session_finalize)(Session*) = nullptr;
+    int (*Session_get_info)(Session, MPI_Info*) = nullptr;
+    // Persistent ones, of MPI-4 or as an extension: nullptr where the vendor has none.
+    int (*Bcast_init)(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;
+    int (*Reduce_init)(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;
+    int (*Allreduce_init)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;
+    int (*Igather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm,
+                     MPI_Request*) = nullptr;
+    int (*Iscatter_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm,
+                      MPI_Request*) = nullptr;
+    int (*Iallgather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm,
+                        MPI_Request*) = nullptr;
+    int (*Ireduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*) = nullptr;
+    int (*Iallreduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*) = nullptr;
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+    // Not of MPI: what its non-blocking collectives are moved by. Other libraries of its kind may lack them.
+    int (*opal_progress_register)(int (*)()) = nullptr;
+    int (*opal_progress_unregister)(int (*)()) = nullptr;
+#endif
+    int (*Ibcast_c)(void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Request*) = nullptr;
+    int (*Type_get_envelope_c)(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*) = nullptr;
+    int (*Type_get_contents_c)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int[], MPI_Aint[], MPI_Count[],
+                               MPI_Datatype[]) = nullptr;
+};
+
+extern Vendor mpi;
+
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+// The addresses of Open MPI's predefined objects, which its handles are.
+struct OpenmpiObjects {
+#define HCOLL_OPENMPI_OBJECT(name) void* name = nullptr;
+#define HCOLL_OPENMPI_OPTIONAL_OBJECT(name) HCOLL_OPENMPI_OBJECT(name)
+#include "progress/network/openmpi_objects.def"
+#undef HCOLL_OPENMPI_OBJECT
+#undef HCOLL_OPENMPI_OPTIONAL_OBJECT
+};
+extern OpenmpiObjects openmpi_objects;
+
+#undef OMPI_PREDEFINED_GLOBAL
+#define OMPI_PREDEFINED_GLOBAL(type, global) (static_cast<type>(::hcoll::openmpi_objects.global))
+#endif
+
+// Fills the tables from the vendor's handle (of dlopen). Returns the name of what is missing; empty where all is there.
+std::string load_vendor(void* handle);
+
+// Bytes of the type's signature. The vendor's own `int` cannot tell those of 2 GiB and more.
+inline std::uint64_t type_size(MPI_Datatype type) {
+#if defined(HCOLL_FLAVOUR_MPICH)
+    // A predefined type's handle holds its size; part of the MPICH ABI since 2014, and far cheaper than a call.
+    constexpr std::uint32_t kind_mask = 0xfc000000U;
+    constexpr std::uint32_t predefined_type = 0x4c000000U;
+    const auto handle = static_cast<std::uint32_t>(type);
+    if ((handle & kind_mask) == predefined_type) return (handle >> 8U) & 0xffU;
+#endif
+    int size = 0;
+    if (mpi.Type_size(type, &size) == MPI_SUCCESS && size != MPI_UNDEFINED) return static_cast<std::uint64_t>(size);
+    MPI_Count large_size = 0;
+    return mpi.Type_size_x(type, &large_size) == MPI_SUCCESS ? static_cast<std::uint64_t>(large_size) : 0;
+}
+
+}  // namespace hcoll

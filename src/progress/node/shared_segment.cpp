@@ -1,0 +1,115 @@
+#include "progress/node/shared_segment.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace hcoll {
+
+namespace {
+
+constexpr char name[] = "libhcoll";
+constexpr char link_prefix[] = "/memfd:libhcoll";
+
+// A file that grows beyond this limit would kill the process.
+bool exceeds_file_limit(std::size_t bytes) {
+    rlimit limit{};
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
+}
+
+// Does the system promise no more memory than it has?
+bool is_memory_strict() {
+    std::FILE* file = std::fopen("/proc/sys/vm/overcommit_memory", "re");
+    if (file == nullptr) return false;
+    const int mode = std::fgetc(file);
+    std::fclose(file);
+    return mode == '2';
+}
+
+}  // namespace
+
+SharedSegment::SharedSegment(SharedSegment&& other) noexcept { *this = std::move(other); }
+
+SharedSegment& SharedSegment::operator=(SharedSegment&& other) noexcept {
+    if (this == &other) return *this;
+    release();
+    address_ = std::exchange(other.address_, SegmentAddress());
+    descriptor_ = std::exchange(other.descriptor_, -1);
+    data_ = std::exchange(other.data_, nullptr);
+    return *this;
+}
+
+SharedSegment::~SharedSegment() { release(); }
+
+int SharedSegment::create(std::size_t bytes) {
+    release();
+    if (exceeds_file_limit(bytes)) return EFBIG;
+    descriptor_ = memfd_create(name, MFD_CLOEXEC);
+    if (descriptor_ < 0) return errno;
+    address_ = {static_cast<std::uint64_t>(getpid()), static_cast<std::uint64_t>(descriptor_), bytes, 0};
+    int problem = getrandom(&address_.secret, sizeof address_.secret, 0) == sizeof address_.secret ? 0 : EIO;
+    if (problem == 0 && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) problem = errno;
+    if (problem == 0) problem = reserve(0, reserved);
+    if (problem == 0) problem = map();
+    if (problem == 0 && data_ != nullptr)
+        std::memcpy(data_, &address_.secret, sizeof address_.secret);
+    else
+        release();
+    return problem;
+}
+
+int SharedSegment::open(const SegmentAddress& address) {
+    release();
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%llu/fd/%llu", static_cast<unsigned long long>(address.process),
+                  static_cast<unsigned long long>(address.descriptor));
+    // Opening somebody else's file could do something (a terminal, a device): its name is looked at first.
+    char link[sizeof link_prefix] = {};
+    if (readlink(path, link, sizeof link - 1) < 0) return errno;
+    if (std::strcmp(link, link_prefix) != 0) return ENXIO;
+    descriptor_ = ::open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor_ < 0) return errno;
+    address_ = address;
+    struct stat status {};
+    int problem = fstat(descriptor_, &status) == 0 ? 0 : errno;
+    if (problem == 0 && (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) != address.bytes))
+        problem = ENXIO;
+    if (problem == 0) problem = map();
+    const bool is_it = data_ != nullptr && std::memcmp(data_, &address.secret, sizeof address.secret) == 0;
+    if (problem == 0 && !is_it) problem = ENXIO;
+    if (problem != 0) release();
+    return problem;
+}
+
+int SharedSegment::reserve(std::size_t offset, std::size_t bytes) {
+    if (!is_memory_strict()) return 0;
+    return fallocate(descriptor_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+}
+
+void SharedSegment::close_descriptor() {
+    if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+}
+
+int SharedSegment::map() {
+    void* mapped = mmap(nullptr, address_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    if (mapped == MAP_FAILED) return errno;
+    data_ = static_cast<std::byte*>(mapped);
+    return 0;
+}
+
+void SharedSegment::release() {
+    close_descriptor();
+    if (data_ != nullptr) munmap(data_, address_.bytes);
+    data_ = nullptr;
+    address_ = {};
+}
+
+}  // namespace hcoll

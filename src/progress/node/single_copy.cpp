@@ -1,0 +1,273 @@
+#include "progress/node/single_copy.hpp"
+
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace hcoll {
+
+namespace {
+
+constexpr std::size_t line = 64;
+constexpr std::size_t page = 4096;
+// All pieces of a rank together stay in its second-level cache; a call that copies less than the smallest is mostly call.
+constexpr std::size_t all_pieces_bytes = 256 << 10;
+constexpr std::size_t smallest_piece_bytes = 32 << 10;
+constexpr std::size_t accumulator_bytes = 8 << 10;
+
+std::size_t piece_bytes_of(int ranks) {
+    return std::max(all_pieces_bytes / static_cast<std::size_t>(ranks) / page * page, smallest_piece_bytes);
+}
+
+std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uint64_t>(memory); }
+
+// A word of the probe of a rank: the first is its secret, the others are the answers of the ranks.
+std::size_t probe_bytes(int ranks) {
+    return (sizeof(std::uint64_t) * (static_cast<std::size_t>(ranks) + 1) + page - 1) / page * page;
+}
+std::uint64_t answer_of(int rank, std::uint64_t secret) { return secret ^ (static_cast<std::uint64_t>(rank) + 1); }
+
+}  // namespace
+
+struct SingleCopy::Desk {
+    // With so many messages' buffers: where they are is in the line of the flag.
+    alignas(line) Flag offered;
+    std::uint64_t input;
+    std::uint64_t output;
+    // Of message k: 2 k + 1 when the rank's own copies are over; 2 k + 2, after a failure, when it has looked at all desks.
+    alignas(line) Flag done;
+    // The last one in which they failed, plus 1. Who failed stays until everybody has seen it, so the others need not look at
+    // what stands here for other messages.
+    std::atomic<std::uint64_t> failed;
+    std::atomic<std::uint64_t> delivered;
+    std::atomic<std::uint64_t> combined;
+    // For the test.
+    alignas(line) PeerMemory::Key key;
+    std::uint64_t probe;
+    std::uint64_t secret;
+};
+
+SingleCopy::SingleCopy(const std::vector<std::byte*>& desks, int rank, Waiting& waiting)
+    : rank_(rank), ranks_(static_cast<int>(desks.size())), waiting_(waiting), operands_(desks.size()) {
+    static_assert(sizeof(Desk) <= desk_bytes);
+    desks_.reserve(desks.size());
+    for (std::byte* each : desks) desks_.push_back(reinterpret_cast<Desk*>(each));
+    rests_.reserve(desks.size());  // no rank may run out of memory when the others rely on it
+}
+
+SingleCopy::~SingleCopy() = default;
+
+void SingleCopy::Free::operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{page}); }
+
+// ---- the test ----
+
+bool SingleCopy::prove(std::unique_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree) {
+    const std::size_t bytes = probe_bytes(ranks_);
+    constexpr int protection = PROT_READ | PROT_WRITE;
+    void* probe = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const bool has_probe = probe != MAP_FAILED;
+    if (memory != nullptr) desk(rank_).key = memory->key();
+    bool is_good = agree(memory != nullptr && has_probe);
+    if (is_good) is_good = test_words(*memory, static_cast<std::byte*>(probe), true, agree);
+    if (is_good) {
+        // Other memory at the same address: who has mapped it must see that.
+        const void* replaced = mmap(probe, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        is_good = agree(replaced != MAP_FAILED) && test_words(*memory, static_cast<std::byte*>(probe), false, agree);
+    }
+    if (is_good) {
+        const std::size_t piece = piece_bytes_of(ranks_);
+        pieces_.reset(new (std::align_val_t{page}, std::nothrow)
+                          std::byte[piece * static_cast<std::size_t>(ranks_) + accumulator_bytes]);
+        is_good = agree(pieces_ != nullptr);
+    }
+    if (is_good) memory_ = std::move(memory);
+    if (has_probe) munmap(probe, bytes);
+    return is_good;
+}
+
+bool SingleCopy::test_words(PeerMemory& memory, std::byte* probe, bool is_first,
+                            const std::function<bool(bool)>& agree) {
+    Desk& own = desk(rank_);
+    std::uint64_t secret = 0;
+    const bool has_secret = getrandom(&secret, sizeof secret, 0) == sizeof secret;
+    std::memcpy(probe, &secret, sizeof secret);
+    own.probe = address_of(probe);
+    own.secret = secret;
+    if (!agree(has_secret)) return false;
+    bool is_good = true;
+    for (int each = 0; each < ranks_ && is_good; ++each) {
+        if (each == rank_) continue;
+        const Desk& theirs = desk(each);
+        if (is_first) is_good = memory.connect(each, theirs.key) == 0;
+        std::uint64_t word = 0;
+        const std::byte* seen =
+            is_good ? memory.look(each, theirs.probe, sizeof word, reinterpret_cast<std::byte*>(&word)) : nullptr;
+        if (seen != nullptr && seen != reinterpret_cast<std::byte*>(&word)) std::memcpy(&word, seen, sizeof word);
+        // Nothing is written into a process that is not known to be the one.
+        if (seen == nullptr || word != theirs.secret) {
+            is_good = false;
+            continue;
+        }
+        const std::uint64_t answer = answer_of(rank_, word);
+        const std::uint64_t place = theirs.probe + sizeof word * (static_cast<std::uint64_t>(rank_) + 1);
+        is_good = memory.write(each, place, reinterpret_cast<const std::byte*>(&answer), sizeof answer) == 0;
+    }
+    if (!agree(is_good)) return false;
+    for (int each = 0; each < ranks_; ++each) {
+        std::uint64_t answer = 0;
+        std::memcpy(&answer, probe + sizeof answer * (static_cast<std::size_t>(each) + 1), sizeof answer);
+        is_good = is_good && (each == rank_ || answer == answer_of(each, secret));
+    }
+    return agree(is_good);
+}
+
+// ---- messages ----
+
+void SingleCopy::offer(std::uint64_t message, const std::byte* input, const std::byte* output) {
+    Desk& own = desk(rank_);
+    own.input = address_of(input);
+    own.output = address_of(output);
+    raise(own.offered, message + 1);
+}
+
+const SingleCopy::Desk& SingleCopy::wait_for_offer(int rank, std::uint64_t message) {
+    Desk& theirs = desk(rank);
+    waiting_.until(theirs.offered, message + 1);
+    return theirs;
+}
+
+void SingleCopy::conclude(std::uint64_t message, bool is_good, Progress progress) {
+    Desk& own = desk(rank_);
+    if (!is_good) {
+        own.delivered.store(progress.delivered, std::memory_order_relaxed);
+        own.combined.store(progress.combined, std::memory_order_relaxed);
+        own.failed.store(message + 1, std::memory_order_relaxed);
+    }
+    raise(own.done, 2 * message + 1);
+}
+
+bool SingleCopy::is_good(int rank, std::uint64_t message) {
+    Desk& theirs = desk(rank);
+    waiting_.until(theirs.done, 2 * message + 1);
+    return theirs.failed.load(std::memory_order_relaxed) != message + 1;
+}
+
+bool SingleCopy::bcast(int root, std::byte* data, std::size_t bytes) {
+    const std::uint64_t message = messages_++;
+    const std::size_t last_part = waiting_.is_oversubscribed() ? 0 : bytes / static_cast<std::size_t>(ranks_);
+    const std::size_t written_from = (bytes - last_part + page - 1) / page * page;
+    const bool root_writes = written_from < bytes;
+    const std::size_t read_bytes = root_writes ? written_from : bytes;
+    offer(message, data, data);
+    bool good = true;
+    if (rank_ != root) {
+        const std::uint64_t source = wait_for_offer(root, message).input;
+        if (data != nullptr && source != 0) good = memory_->read(root, source, data, read_bytes) == 0;
+        if (root_writes && !is_good(root, message)) good = false;
+        conclude(message, good, {});
+    } else {
+        for (int step = 1; step < ranks_ && root_writes; ++step) {
+            const int each = (root + step) % ranks_;
+            const std::uint64_t target = wait_for_offer(each, message).output;
+            if (data == nullptr || target == 0) continue;
+            if (memory_->write(each, target + written_from, data + written_from, bytes - written_from) != 0)
+                good = false;
+        }
+        conclude(message, good, {});
+        for (int each = 0; each < ranks_; ++each)
+            if (each != root && !is_good(each, message)) good = false;
+    }
+    waiting_.drive();
+    return good;
+}
+
+SingleCopy::Share SingleCopy::share(int rank, int root, std::size_t elements, std::size_t element_bytes) const {
+    const bool root_alone = root != no_root && waiting_.is_oversubscribed();
+    // What a rank does for a byte of its share, in copies: it reads the operands of the others and, but for a Reduce's root,
+    // writes the result to somebody. Shares are inverse to that.
+    const auto weight_of = [&](int each) -> std::size_t {
+        if (root == no_root) return 1;
+        if (root_alone) return each == root ? 1 : 0;
+        return static_cast<std::size_t>(each == root ? ranks_ : ranks_ - 1);
+    };
+    std::size_t before = 0;
+    for (int each = 0; each < rank; ++each) before += weight_of(each);
+    std::size_t all = before + weight_of(rank);
+    for (int each = rank + 1; each < ranks_; ++each) all += weight_of(each);
+    // Whole pages, where elements divide them.
+    const std::size_t grain = page % element_bytes == 0 ? page / element_bytes : 1;
+    const std::size_t grains = (elements + grain - 1) / grain;
+    const auto position = [&](std::size_t weight) {
+        const std::size_t parts = std::max(all, std::size_t{1});
+        const std::size_t whole = grains / parts * weight + grains % parts * weight / parts;
+        return std::min(whole * grain, elements) * element_bytes;
+    };
+    return {position(before), position(before + weight_of(rank))};
+}
+
+bool SingleCopy::deliver(int root, const std::byte* result, std::size_t offset, std::size_t bytes) {
+    for (int step = 1; step < ranks_; ++step) {
+        const int each = (rank_ + step) % ranks_;
+        if (root != no_root && each != root) continue;
+        if (memory_->write(each, desk(each).output + offset, result, bytes) != 0) return false;
+    }
+    return true;
+}
+
+bool SingleCopy::combine_share(const Share& share, std::uint64_t message, int root, const std::byte* input,
+                               std::byte* output, const Combine& combine, Progress& progress) {
+    const std::size_t most = piece_bytes_of(ranks_);
+    const std::size_t step = most / combine.element_bytes * combine.element_bytes;
+    std::byte* accumulator = pieces_.get() + most * static_cast<std::size_t>(ranks_);
+    const bool wants_result = root == no_root || root == rank_;
+    while (progress.combined < share.end) {
+        const std::size_t offset = progress.combined;
+        const std::size_t bytes = std::min(step, share.end - offset);
+        for (int each = 0; each < ranks_; ++each) {
+            const std::byte*& operand = operands_[static_cast<std::size_t>(each)];
+            operand = each == rank_ ? input + offset
+                                    : memory_->look(each, wait_for_offer(each, message).input + offset, bytes,
+                                                    pieces_.get() + most * static_cast<std::size_t>(each));
+            if (operand == nullptr) return false;
+        }
+        std::byte* result = wants_result ? output + offset : pieces_.get() + most * static_cast<std::size_t>(rank_);
+        combine_in_order(operands_, result, bytes, combine, accumulator, accumulator_bytes);
+        progress.combined = offset + bytes;
+        if (root != rank_ && !deliver(root, result, offset, bytes)) return false;
+        progress.delivered = progress.combined;
+        waiting_.drive();
+    }
+    return true;
+}
+
+const std::vector<SingleCopy::Rest>& SingleCopy::reduce(int root, const std::byte* input, std::byte* output,
+                                                        std::size_t elements, const Combine& combine) {
+    const std::uint64_t message = messages_++;
+    const auto share_of = [&](int rank) { return share(rank, root, elements, combine.element_bytes); };
+    offer(message, input, output);
+    const Share own = share_of(rank_);
+    Progress progress{own.begin, own.begin};
+    conclude(message, combine_share(own, message, root, input, output, combine, progress), progress);
+    rests_.clear();
+    for (int each = 0; each < ranks_; ++each) {
+        const Share theirs = share_of(each);
+        if (theirs.begin == theirs.end || is_good(each, message)) continue;
+        const std::size_t delivered = desk(each).delivered.load(std::memory_order_relaxed);
+        const std::size_t combined = desk(each).combined.load(std::memory_order_relaxed);
+        std::byte* result = nullptr;
+        if (each == rank_)
+            result = root == no_root || root == rank_
+                         ? output + delivered
+                         : pieces_.get() + piece_bytes_of(ranks_) * static_cast<std::size_t>(rank_);
+        rests_.push_back({each, delivered, combined, theirs.end, result});
+    }
+    if (rests_.empty()) return rests_;
+    raise(desk(rank_).done, 2 * message + 2);
+    for (int each = 0; each < ranks_; ++each) waiting_.until(desk(each).done, 2 * message + 2);
+    return rests_;
+}
+
+}  // namespace hcoll

@@ -1,0 +1,113 @@
+// Long messages between the ranks of one node, copied once, from one rank's buffer to the other's (peer_memory.hpp).
+//
+// Every rank has a desk in shared memory, where it says where its buffers are, and how far it came. n ranks, m bytes:
+//
+//   bcast      readers read the front of the message, and the root, who would only wait, writes the last n-th of it into
+//              each reader's buffer meanwhile: of two ranks, each copies half
+//
+//                  root    [ read by the readers        | written ]
+//                  reader  [ <----- it reads ---------- | <------ the root writes ]
+//
+//   reduce,    every rank has a share of the elements. It looks at that part of the operand of everybody, a piece that stays
+//   allreduce  in cache at a time, combines them in the order of ranks, and writes the result into the root's output, or
+//              into everybody's. Nobody else reads or writes that part of any buffer, so output may be input
+//
+//                  rank 0  [ share 0 | share 1 | share 2 ]
+//                  rank 1  [ share 0 | share 1 | share 2 ]   rank 1 reads share 1 of all, and writes share 1 of all
+//                  rank 2  [ share 0 | share 1 | share 2 ]
+//
+//              With cores of their own a Reduce's root, who need not write its results to anybody, has a larger share. Where
+//              ranks share cores, the total of copies counts, and the root does it all.
+//
+// No rank returns while another may still read or write its buffers.
+//
+// A copy that fails loses nothing: the rank says so on its desk. A reader of a bcast then takes the message from blocks,
+// which the root fills for it once all have said how it went. In a reduction it says how far it had combined, and how far its
+// results were handed over; all look at that, and finish the rest by blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "progress/engine/combine.hpp"
+#include "progress/node/peer_memory.hpp"
+#include "progress/node/waiting.hpp"
+
+namespace hcoll {
+
+// Driven by one thread of each rank at a time; all ranks call the same functions in the same order with the same sizes.
+class SingleCopy {
+public:
+    // What a rank shows the others; the rank alone writes it. Zeroed memory.
+    struct Desk;
+    static constexpr std::size_t desk_bytes = 256;
+
+    // `desks` are desk_bytes each, aligned to a cache line, by rank. `waiting` and they outlive this.
+    SingleCopy(const std::vector<std::byte*>& desks, int rank, Waiting& waiting);
+    ~SingleCopy();
+    SingleCopy(const SingleCopy&) = delete;
+    SingleCopy& operator=(const SingleCopy&) = delete;
+
+    // Takes that memory, if each rank can read and write a word that it does not know of each other rank's. nullptr: this rank
+    // has none. `agree(here)` is true where it is called with true on all ranks, and none returns before all have called
+    // it. All ranks get the same answer; false leaves everything as it was.
+    bool prove(std::unique_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree);
+    [[nodiscard]] bool is_proven() const { return memory_ != nullptr; }
+
+    // Has it arrived? A reader that gets false, and the root where any reader does, have it yet to do another way. Data may be
+    // a null pointer: the rank takes part without a message.
+    bool bcast(int root, std::byte* data, std::size_t bytes);
+
+    // What a rank could not do of its share, in bytes of the message: [combined, end) is to be combined, and
+    // [delivered, combined) only to be handed over; on that rank it is at `result`.
+    struct Rest {
+        int rank;
+        std::size_t delivered, combined, end;
+        std::byte* result;
+    };
+    // `root` is a rank, or no_root: all want the result. `output`, of those that want it, may be input. Returns the same on all
+    // ranks (but `result`); it is valid until the next call, and empty as a rule.
+    const std::vector<Rest>& reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
+                                    const Combine& combine);
+    static constexpr int no_root = -1;
+
+private:
+    struct Free {
+        void operator()(std::byte* memory) const;
+    };
+    struct Share {
+        std::size_t begin, end;  // in bytes
+    };
+    struct Progress {
+        std::size_t delivered, combined;
+    };
+
+    Desk& desk(int rank) const { return *desks_[static_cast<std::size_t>(rank)]; }
+    void offer(std::uint64_t message, const std::byte* input, const std::byte* output);
+    const Desk& wait_for_offer(int rank, std::uint64_t message);
+    // Says how this rank's attempt went.
+    void conclude(std::uint64_t message, bool is_good, Progress progress);
+    // How another one's went.
+    bool is_good(int rank, std::uint64_t message);
+    bool test_words(PeerMemory& memory, std::byte* probe, bool is_first, const std::function<bool(bool)>& agree);
+    Share share(int rank, int root, std::size_t elements, std::size_t element_bytes) const;
+    bool combine_share(const Share& share, std::uint64_t message, int root, const std::byte* input, std::byte* output,
+                       const Combine& combine, Progress& progress);
+    bool deliver(int root, const std::byte* result, std::size_t offset, std::size_t bytes);
+
+    std::vector<Desk*> desks_;
+    int rank_;
+    int ranks_;
+    Waiting& waiting_;
+    std::unique_ptr<PeerMemory> memory_;
+    std::uint64_t messages_ = 0;
+    std::unique_ptr<std::byte, Free> pieces_;  // one for each rank: what was read of it; this rank's is for a result
+    std::vector<const std::byte*> operands_;   // of one combination, by rank
+    std::vector<Rest> rests_;
+};
+
+}  // namespace hcoll
