@@ -188,14 +188,24 @@ const std::vector<Setting>& registry() {
          "that talk to others are replaced, no memory is shared, and where ranks sit does not matter",
          true, [](Settings& settings, std::string_view text) { return parse_on_off(text, settings.sparse); },
          [](const Settings& settings) { return std::string(on_off_text(settings.sparse)); }},
-        {"LIBHCOLL_SETUP_CALLS", "number", "1 to 1G",
-         "how many blocking collective calls on a communicator go to the MPI library before its own duplicate is made; "
-         "communicators with processes beyond MPI_COMM_WORLD always take the default",
+        {"LIBHCOLL_SETUP_CALLS", "number", "auto, or 0 to 1G",
+         "how many blocking collective calls on a communicator go to the MPI library before its own duplicate is made, "
+         "in the "
+         "next call after them in which all ranks wait for all (MPI_Barrier, MPI_Allreduce, MPI_Allgather). 0: where "
+         "it "
+         "is made (MPI_COMM_WORLD in MPI_Init). auto is 5 for MPI_COMM_WORLD, and for others when calls and bytes make "
+         "it worth while; later where communicators were freed soon. Communicators of sessions always count to 5",
          true,
-         [](Settings& settings, std::string_view text) {
-             return parse_number(text, 1, 1ULL << 30, settings.setup_calls);
+         [](Settings& settings, std::string_view text) -> Problem {
+             settings.setup_calls = automatic_setup_calls;
+             if (text == "auto") return std::nullopt;
+             const Problem problem = parse_number(text, 0, 1ULL << 30, settings.setup_calls);
+             return problem ? std::optional(*problem + ", nor auto") : std::nullopt;
          },
-         [](const Settings& settings) { return std::to_string(settings.setup_calls); }},
+         [](const Settings& settings) {
+             return settings.setup_calls == automatic_setup_calls ? std::string("auto")
+                                                                  : std::to_string(settings.setup_calls);
+         }},
         {"LIBHCOLL_COMMUNICATORS", "number", "0 to 1M",
          "how many communicators may have a duplicate at a time; MPI libraries have room for few (MPICH: 2048)", true,
          [](Settings& settings, std::string_view text) {

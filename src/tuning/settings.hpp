@@ -53,13 +53,16 @@ inline constexpr std::string_view progress_mode_names[] = {"auto", "thread", "ca
 enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
 inline constexpr std::string_view log_level_names[] = {"off", "error", "warn", "info", "debug"};
 
+// LIBHCOLL_SETUP_CALLS=auto.
+inline constexpr std::uint64_t automatic_setup_calls = ~std::uint64_t{0};
+
 struct Settings {
     std::array<AlgorithmChoice, collective_count> choices;
     std::array<AlgorithmChoice, nonblocking_count> nonblocking_choices;  // of the collectives that begin the list
     VirtualLayout topology;
     std::string report = "0";
     std::vector<int> progress_cores;  // empty: auto
-    std::uint64_t setup_calls = 5;
+    std::uint64_t setup_calls = automatic_setup_calls;
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;
     std::uint64_t shared_buffer = 0;  // bytes; 0 is auto

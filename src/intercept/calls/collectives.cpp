@@ -103,6 +103,7 @@ inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MP
     if (last.line_bytes == 0 || !last.is_for(count, type, op)) return false;
     if (send == nullptr || receive == nullptr || receive == MPI_IN_PLACE || send == receive) return false;
     const void* operand = send == MPI_IN_PLACE ? receive : send;
+    ++own->uses;
     own->node->allreduce_line(static_cast<const std::byte*>(operand), static_cast<std::byte*>(receive), last.line_bytes,
                               count, last.known.kernel);
     return true;

@@ -12,6 +12,12 @@
 
 namespace hcoll {
 
+// The bytes of a call, as far as its arguments have any.
+template <typename Count>
+inline std::uint64_t bytes_of(Count count, MPI_Datatype type) {
+    return count > 0 && type != MPI_DATATYPE_NULL ? static_cast<std::uint64_t>(count) * type_size(type) : 0;
+}
+
 // Runs `call`, which answers a collective, and where a report was asked for, notes it.
 template <typename Count, typename Call>
 inline int noted(std::string_view name, Count count, MPI_Datatype type, std::string_view what, std::string_view why,
@@ -19,8 +25,7 @@ inline int noted(std::string_view name, Count count, MPI_Datatype type, std::str
     Report* report = Process::get().report();
     if (report == nullptr) [[likely]]
         return call();
-    const bool has_bytes = count > 0 && type != MPI_DATATYPE_NULL;
-    const std::uint64_t bytes = has_bytes ? static_cast<std::uint64_t>(count) * type_size(type) : 0;
+    const std::uint64_t bytes = bytes_of(count, type);
     const auto begin = std::chrono::steady_clock::now();
     const int status = call();
     report->add(name, bytes, what, why,
@@ -58,8 +63,10 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
         if (const int status = prepare(); status != MPI_SUCCESS) return status;
         communicator = Communicator::find(comm);
         if (communicator == nullptr || communicator->is_counting()) {
-            const int status = noted(name, count, type, "vendor", reason::first_calls, pass_on);
-            if (comm != MPI_COMM_NULL && !is_error_of_arguments(status)) Communicator::count_call(comm, collective);
+            const char* why = communicator == nullptr ? reason::first_calls : communicator->why_counting();
+            const int status = noted(name, count, type, "vendor", why, pass_on);
+            if (comm != MPI_COMM_NULL && !is_error_of_arguments(status))
+                Communicator::count_call(comm, collective, bytes_of(count, type));
             return status;
         }
     }

@@ -146,6 +146,7 @@ int run_shared_bcast(Communicator& communicator, const Decision& decision, void*
                      MPI_Datatype type, int root) {
     return guarded(communicator.handle(), [&]() -> int {
         OwnAlgorithms& own = communicator.own();
+        ++own.uses;
         const std::uint64_t bytes = count * type_size(type);
         const std::size_t single_copy_from = single_copy_of(decision);
         if (has_no_gaps(own, type)) {
@@ -172,6 +173,7 @@ int run_shared_bcast(Communicator& communicator, const Decision& decision, void*
 int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                          const Reduction& reduction, const OwnAlgorithms::KnownReduction& known) {
     return guarded(communicator.handle(), [&]() -> int {
+        ++communicator.own().uses;
         NodeCollectives& node = *communicator.own().node;
         auto* output = static_cast<std::byte*>(reduction.receive_buffer);
         const auto* input =
@@ -194,6 +196,7 @@ int run_shared_reduction(Communicator& communicator, const Decision& decision, C
 
 int run_shared_barrier(Communicator& communicator) {
     return guarded(communicator.handle(), [&]() -> int {
+        ++communicator.own().uses;
         communicator.own().node->barrier();
         return MPI_SUCCESS;
     });
@@ -203,6 +206,7 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
               MPI_Datatype type, int root) {
     return guarded(communicator.handle(), [&]() -> int {
         OwnAlgorithms& own = communicator.own();
+        ++own.uses;
         const std::uint64_t bytes = count * type_size(type);
         const PlanKey key{.collective = Collective::bcast, .root = root, .units = bytes};
         const auto plan = find_plan(own.plans, communicator, decision, key);
@@ -230,6 +234,7 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
                   const Reduction& reduction) {
     return guarded(communicator.handle(), [&]() -> int {
         OwnAlgorithms& own = communicator.own();
+        ++own.uses;
         const std::uint64_t size = type_size(reduction.type);
         int commutes = 0;
         Extent extent;
@@ -268,6 +273,7 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
                const BlockArguments& blocks) {
     return guarded(communicator.handle(), [&]() -> int {
         OwnAlgorithms& own = communicator.own();
+        ++own.uses;
         const int rank = communicator.rank();
         const auto ranks = static_cast<std::uint64_t>(communicator.size());
         const bool is_scatter = collective == Collective::scatter;
@@ -331,6 +337,7 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
 int run_barrier(Communicator& communicator, const Decision& decision) {
     return guarded(communicator.handle(), [&]() -> int {
         OwnAlgorithms& own = communicator.own();
+        ++own.uses;
         const auto plan = own.plans.get({.collective = Collective::barrier, .units = 1}, [&] {
             return decision.algorithm->build({.ranks = communicator.size(),
                                               .rank = communicator.rank(),

@@ -9,6 +9,7 @@ namespace hcoll {
 int make_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
                MPI_Datatype type, int root, std::unique_ptr<PlanRun>& run) {
     OwnAlgorithms& own = communicator.own();
+    ++own.uses;
     auto plan = find_plan(own.nonblocking.plans, communicator, decision,
                           {.collective = Collective::bcast, .root = root, .units = count * type_size(type)});
     run = std::make_unique<PlanRun>(own, std::move(plan), MPI_BYTE, 1, MPI_OP_NULL);
@@ -19,6 +20,7 @@ int make_bcast(Communicator& communicator, const Decision& decision, void* buffe
 int make_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                    const Reduction& reduction, std::unique_ptr<PlanRun>& run) {
     OwnAlgorithms& own = communicator.own();
+    ++own.uses;
     const std::uint64_t unit_bytes = type_size(reduction.type);
     const bool in_place = reduction.send_buffer == MPI_IN_PLACE;
     auto plan = find_plan(own.nonblocking.plans, communicator, decision,

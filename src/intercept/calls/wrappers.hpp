@@ -80,6 +80,29 @@ int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mes
 int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) noexcept;
 int wrap_Comm_free(MPI_Comm* comm) noexcept;
 int wrap_Comm_disconnect(MPI_Comm* comm) noexcept;
+int wrap_Comm_dup(MPI_Comm comm, MPI_Comm* made);
+int wrap_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made);
+int wrap_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made);
+int wrap_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made);
+int wrap_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made);
+int wrap_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made);
+int wrap_Cart_create(MPI_Comm comm, int dimensions, const int* extents, const int* periods, int reorder,
+                     MPI_Comm* made);
+int wrap_Cart_sub(MPI_Comm comm, const int* remain, MPI_Comm* made);
+int wrap_Graph_create(MPI_Comm comm, int nodes, const int* index, const int* edges, int reorder, MPI_Comm* made);
+int wrap_Dist_graph_create(MPI_Comm comm, int nodes, const int* sources, const int* degrees, const int* destinations,
+                           const int* weights, MPI_Info info, int reorder, MPI_Comm* made);
+int wrap_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int* sources, const int* source_weights, int out,
+                                    const int* destinations, const int* destination_weights, MPI_Info info, int reorder,
+                                    MPI_Comm* made);
+int wrap_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made);
+int wrap_Comm_spawn(const char* command, char** arguments, int processes, MPI_Info info, int root, MPI_Comm comm,
+                    MPI_Comm* made, int* errors);
+int wrap_Comm_spawn_multiple(int count, char** commands, char*** arguments, const int* processes, const MPI_Info* infos,
+                             int root, MPI_Comm comm, MPI_Comm* made, int* errors);
+int wrap_Comm_accept(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made);
+int wrap_Comm_connect(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made);
+int wrap_Comm_join(int descriptor, MPI_Comm* made);
 int wrap_Pcontrol(int level) noexcept;
 
 // For hcoll-info; see backend.h.

@@ -7,18 +7,18 @@
 #include <cstring>
 #include <new>
 
-#include "intercept/communicator/communicator.hpp"
 #include "intercept/communicator/segment_use.hpp"
+#include "intercept/communicator/set_up.hpp"
 #include "intercept/process/log.hpp"
 #include "topology/place.hpp"
 
 namespace hcoll {
 
 // The memory that the ranks of a node share. False, on all ranks alike, where one of them cannot have it.
-bool Communicator::make_segment(const Settings& settings, const SegmentUse& use) {
+bool SetUp::make_segment(const SegmentUse& use) {
     OwnAlgorithms& own = *own_;
-    const auto ranks = own.placement->ranks_of_node(own.placement->node_of(rank_));
-    const bool leads = ranks.front() == rank_;
+    const auto ranks = own.placement->ranks_of_node(own.placement->node_of(of_.rank));
+    const bool leads = ranks.front() == of_.rank;
     // What processes know of one another may differ (spawned ones); the leader's view holds for all.
     struct {
         SegmentAddress segment;
@@ -30,18 +30,17 @@ bool Communicator::make_segment(const Settings& settings, const SegmentUse& use)
         const int cores = local_place().cores_of_host;
         const int here = std::max(ranks_here, Process::get().placements().ranks_here());
         const bool oversubscribed = cores > 0 && here > cores;
-        problem = own.segment.create(use.shape(ranks_here, oversubscribed, settings.shared_buffer).bytes);
+        problem = own.segment.create(use.shape(ranks_here, oversubscribed, settings().shared_buffer).bytes);
         told = {own.segment.address(), oversubscribed ? 1U : 0U};
     }
     constexpr int numbers = sizeof told / sizeof(std::uint64_t);
     if (tell_node(&told, numbers) != MPI_SUCCESS) problem = EIO;
-    if (problem == 0 && told.segment.bytes != 0)
-        problem = join_segment(told.segment, told.oversubscribed != 0, settings, use);
+    if (problem == 0 && told.segment.bytes != 0) problem = join_segment(told.segment, told.oversubscribed != 0, use);
     int worst_problem = EIO;
     if (mpi.Allreduce(&problem, &worst_problem, 1, MPI_INT, MPI_MAX, own.duplicate) != MPI_SUCCESS) worst_problem = EIO;
     own.segment.close_descriptor();
     if (worst_problem == 0) {
-        if (rank_ == 0 && log_enabled(LogLevel::debug))
+        if (of_.rank == 0 && log_enabled(LogLevel::debug))
             log_line(LogLevel::debug, fmt::format("the ranks of a node share {} KB for {}", told.segment.bytes >> 10U,
                                                   !use.messages      ? "collectives"
                                                   : !use.collectives ? "messages"
@@ -49,7 +48,7 @@ bool Communicator::make_segment(const Settings& settings, const SegmentUse& use)
         return true;
     }
     static std::atomic<bool> has_warned{false};
-    if (rank_ == 0 && !has_warned.exchange(true))
+    if (of_.rank == 0 && !has_warned.exchange(true))
         log_line(LogLevel::warn,
                  fmt::format("{} ranks of one node cannot share memory ({}); they send messages instead",
                              own.placement->most_ranks_of_a_node(), std::strerror(worst_problem)));
@@ -60,9 +59,9 @@ bool Communicator::make_segment(const Settings& settings, const SegmentUse& use)
 }
 
 // The leader's numbers to all ranks of its node, over the duplicate. Returns an MPI error code.
-int Communicator::tell_node(void* told, int numbers) const {
-    const auto ranks = own_->placement->ranks_of_node(own_->placement->node_of(rank_));
-    if (ranks.front() != rank_)
+int SetUp::tell_node(void* told, int numbers) const {
+    const auto ranks = own_->placement->ranks_of_node(own_->placement->node_of(of_.rank));
+    if (ranks.front() != of_.rank)
         return mpi.Recv(told, numbers, MPI_UINT64_T, ranks.front(), 0, own_->duplicate, MPI_STATUS_IGNORE);
     int status = MPI_SUCCESS;
     for (const int each : ranks.subspan(1))
@@ -73,7 +72,7 @@ int Communicator::tell_node(void* told, int numbers) const {
 
 // How the ranks, which share a segment, may copy from one another's memory: the same on all of them. What the system refuses
 // costs speed only, so it is worth no warning. False where they may not.
-bool Communicator::find_single_copy(SingleCopyWay way) {
+bool SetUp::find_single_copy(SingleCopyWay way) {
     struct Candidate {
         SingleCopyWay way;
         std::unique_ptr<PeerMemory> (*make)(int);
@@ -83,16 +82,16 @@ bool Communicator::find_single_copy(SingleCopyWay way) {
         if (way != candidate && way != SingleCopyWay::automatic) continue;
         std::unique_ptr<PeerMemory> memory;
         try {
-            memory = make(size_);
+            memory = make(of_.size);
         } catch (const std::bad_alloc&) {
             memory = nullptr;
         }
         const bool is_proven = own_->node->use_single_copy(std::move(memory));
         const bool is_last = candidate == SingleCopyWay::cma || way == candidate;
         static std::array<std::atomic<bool>, 2> has_said{};  // by outcome
-        if (rank_ == 0 && (is_proven || is_last) && !has_said[is_proven ? 1 : 0].exchange(true))
-            log_line(LogLevel::info, fmt::format("{} ranks of one node {} copy from one another's memory ({})", size_,
-                                                 is_proven ? "may" : "may not",
+        if (of_.rank == 0 && (is_proven || is_last) && !has_said[is_proven ? 1 : 0].exchange(true))
+            log_line(LogLevel::info, fmt::format("{} ranks of one node {} copy from one another's memory ({})",
+                                                 of_.size, is_proven ? "may" : "may not",
                                                  single_copy_names[static_cast<std::size_t>(candidate)]));
         if (is_proven) return true;
     }
@@ -100,7 +99,7 @@ bool Communicator::find_single_copy(SingleCopyWay way) {
 }
 
 // Some broadcasts, of a fraction of a millisecond in all.
-bool Communicator::is_single_copy_faster() {
+bool SetUp::is_single_copy_faster() {
     constexpr std::size_t bytes = 256 << 10;
     std::byte* message = nullptr;
     try {
@@ -111,20 +110,19 @@ bool Communicator::is_single_copy_faster() {
     if (message != nullptr) std::memset(message, 1, bytes);
     const bool is_faster = own_->node->is_single_copy_faster(message, bytes);
     own_->scratch.trim();
-    if (rank_ == 0)
-        log_line(LogLevel::debug, fmt::format("between {} ranks of one node a single copy is {} than two", size_,
+    if (of_.rank == 0)
+        log_line(LogLevel::debug, fmt::format("between {} ranks of one node a single copy is {} than two", of_.size,
                                               is_faster ? "faster" : "slower"));
     return is_faster;
 }
 
 // This rank's part of it. Returns 0 or an errno.
-int Communicator::join_segment(const SegmentAddress& address, bool oversubscribed, const Settings& settings,
-                               const SegmentUse& use) {
+int SetUp::join_segment(const SegmentAddress& address, bool oversubscribed, const SegmentUse& use) {
     OwnAlgorithms& own = *own_;
     const Placement& placement = *own.placement;
-    const int index = placement.index_on_node(rank_);
-    const int ranks = static_cast<int>(placement.ranks_of_node(placement.node_of(rank_)).size());
-    const SegmentUse::Shape shape = use.shape(ranks, oversubscribed, settings.shared_buffer);
+    const int index = placement.index_on_node(of_.rank);
+    const int ranks = static_cast<int>(placement.ranks_of_node(placement.node_of(of_.rank)).size());
+    const SegmentUse::Shape shape = use.shape(ranks, oversubscribed, settings().shared_buffer);
     int problem = index == 0 ? 0 : own.segment.open(address);
     if (problem == 0 && use.collectives) {
         const NodeCollectives::Part part = NodeCollectives::own_part(index, shape.collectives_buffer);
@@ -142,7 +140,7 @@ int Communicator::join_segment(const SegmentAddress& address, bool oversubscribe
         if (use.messages)
             own.transport.use_node(std::make_unique<NodeMessages>(own.segment.data() + shape.messages_offset,
                                                                   shape.messages_buffer, ranks, index),
-                                   placement, rank_, oversubscribed);
+                                   placement, of_.rank, oversubscribed);
     } catch (const std::bad_alloc&) {
         return ENOMEM;
     }

@@ -18,7 +18,7 @@ int wrap_Init(int* argc, char*** argv) noexcept {
     (void)background.level_to_tell(MPI_THREAD_SINGLE, given);
     background.enter();
     Process::get().start_world(background.start(given));
-    Communicator::set_up_world();
+    Communicator::note_birth(MPI_COMM_WORLD);
     return status;
 }
 
@@ -30,7 +30,7 @@ int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) noexc
     *provided = background.level_to_tell(required, given);
     background.enter();
     Process::get().start_world(background.start(given));
-    Communicator::set_up_world();
+    Communicator::note_birth(MPI_COMM_WORLD);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "intercept/calls/wrappers.hpp"
+#include "intercept/communicator/process_group.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/process.hpp"
 
@@ -116,6 +117,7 @@ int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, Session* session) n
         return status;
     }
     try {
+        Process::get().add_session(*session);
         raised_sessions().note(*session, asked, is_changed && asked != unknown_level);
         Process::get().add_warning(background.start(level_given_to(*session)));
     } catch (const std::bad_alloc&) {
@@ -131,9 +133,16 @@ int wrap_Session_finalize(Session* session) noexcept {
     const bool is_one = session != nullptr;
 #endif
     Background& background = Background::get();
-    if (is_one) background.leave();
+    if (is_one) {
+        background.leave();
+        ProcessGroups::get().free_unknown();
+        Process::get().remove_session(*session);
+    }
     const int status = mpi.Session_finalize(session);
-    if (is_one && status != MPI_SUCCESS) background.enter();
+    if (is_one && status != MPI_SUCCESS) {
+        background.enter();
+        Process::get().add_session(*session);
+    }
     return status;
 }
 

@@ -85,6 +85,26 @@ void Process::note_session() {
     has_sessions_ = true;
 }
 
+void Process::add_session(Session session) {
+    const std::lock_guard lock(agreeing_);
+    sessions_.push_back(session);
+}
+
+void Process::remove_session(Session session) {
+    const std::lock_guard lock(agreeing_);
+    std::erase(sessions_, session);
+}
+
+bool Process::find_started([[maybe_unused]] MPI_Group& group) {
+#if !defined(HCOLL_FLAVOUR_SIMGRID)
+    if (mpi.Group_from_session_pset == nullptr) return false;
+    const std::lock_guard lock(agreeing_);
+    for (const Session session : sessions_)
+        if (mpi.Group_from_session_pset(session, "mpi://WORLD", &group) == MPI_SUCCESS) return true;
+#endif
+    return false;
+}
+
 void Process::start_world(std::string warning) {
     std::unique_lock agreeing(agreeing_);
     add_warning(std::move(warning));
@@ -92,8 +112,14 @@ void Process::start_world(std::string warning) {
     int rank = 0;
     mpi.Comm_rank(MPI_COMM_WORLD, &rank);
     mpi.Comm_size(MPI_COMM_WORLD, &size);
+    world_rank_ = rank;
     note_communicator(rank, size);
     set_finalize_hook();
+#if !defined(HCOLL_FLAVOUR_SIMGRID)
+    // A process that was spawned has met its parents.
+    MPI_Comm parent = MPI_COMM_NULL;
+    if (mpi.Comm_get_parent(&parent) != MPI_SUCCESS || parent != MPI_COMM_NULL) note_joining();
+#endif
     std::shared_ptr<const AgreedSettings> all = agreed();
     int has_sessions = has_sessions_ ? 1 : 0;
     if (size > 1 && !spread_settings(rank, size, all, has_sessions)) return;

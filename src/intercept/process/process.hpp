@@ -52,10 +52,20 @@ public:
 
     // Did this process agree on its settings with all of MPI_COMM_WORLD?
     bool has_world() const { return has_world_.load(std::memory_order_acquire); }
+    // This process's rank there.
+    int world_rank() const { return world_rank_; }
     // Had any of its processes a session before? Then some communicator may have been used before all ranks had agreed.
     bool has_earlier_sessions() const { return has_earlier_sessions_; }
     // There will be a session. Waits while MPI_COMM_WORLD agrees.
     void note_session();
+    // It is there, or is about to go.
+    void add_session(Session session);
+    void remove_session(Session session);
+    // What a session calls mpi://WORLD, for the caller to free; false where there is no session that tells.
+    bool find_started(MPI_Group& group);
+    // Before this process may meet others that were not started with it, and whether it may have.
+    void note_joining() { may_have_joined_.store(true, std::memory_order_relaxed); }
+    bool may_have_joined() const { return may_have_joined_.load(std::memory_order_relaxed); }
 
     // MPI_Pcontrol's switch: may own algorithms run?
     bool own_mode() const { return own_mode_.load(std::memory_order_relaxed); }
@@ -106,8 +116,11 @@ private:
     PlacementFinder placements_;
     std::mutex agreeing_;  // of what sessions and MPI_COMM_WORLD have to know of each other
     bool has_sessions_ = false;
+    std::vector<Session> sessions_;      // that live
     bool has_earlier_sessions_ = false;  // of all ranks; not changed once there is a world
     std::atomic<bool> has_world_{false};
+    int world_rank_ = 0;
+    std::atomic<bool> may_have_joined_{false};
     std::atomic<bool> own_mode_{true};
     std::atomic<bool> finished_{false};
     std::atomic<bool> has_finalize_hook_{false};

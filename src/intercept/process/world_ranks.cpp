@@ -5,6 +5,18 @@
 
 namespace hcoll {
 
+std::vector<int> ranks_within(MPI_Group group, MPI_Group others) {
+    int size = 0;
+    if (mpi.Group_size(group, &size) != MPI_SUCCESS) return {};
+    std::vector<int> ranks(static_cast<std::size_t>(size));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    std::vector<int> found(ranks.size(), MPI_UNDEFINED);
+    if (mpi.Group_translate_ranks(group, size, ranks.data(), others, found.data()) != MPI_SUCCESS ||
+        std::find(found.begin(), found.end(), MPI_UNDEFINED) != found.end())
+        found.clear();
+    return found;
+}
+
 std::vector<int> world_ranks_of(MPI_Comm communicator) {
     MPI_Group world = MPI_GROUP_NULL;
     MPI_Group group = MPI_GROUP_NULL;
@@ -18,13 +30,7 @@ std::vector<int> world_ranks_of(MPI_Comm communicator) {
     }
     if (mpi.Comm_group(communicator, &group) != MPI_SUCCESS) return {};
     if (mpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
-        std::vector<int> ranks(static_cast<std::size_t>(size));
-        std::iota(ranks.begin(), ranks.end(), 0);
-        world_ranks.assign(ranks.size(), MPI_UNDEFINED);
-        const int status = mpi.Group_translate_ranks(group, size, ranks.data(), world, world_ranks.data());
-        if (status != MPI_SUCCESS ||
-            std::find(world_ranks.begin(), world_ranks.end(), MPI_UNDEFINED) != world_ranks.end())
-            world_ranks.clear();
+        world_ranks = ranks_within(group, world);
         mpi.Group_free(&world);
     }
     mpi.Group_free(&group);

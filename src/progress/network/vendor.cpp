@@ -57,6 +57,7 @@ std::string load_vendor(void* handle) {
     load(handle, "PMPI_Session_init", mpi.Session_init);
     load(handle, "PMPI_Session_finalize", mpi.Session_finalize);
     load(handle, "PMPI_Session_get_info", mpi.Session_get_info);
+    load(handle, "PMPI_Group_from_session_pset", mpi.Group_from_session_pset);
     if (!load(handle, "PMPI_Bcast_init", mpi.Bcast_init)) load(handle, "PMPIX_Bcast_init", mpi.Bcast_init);
     if (!load(handle, "PMPI_Reduce_init", mpi.Reduce_init)) load(handle, "PMPIX_Reduce_init", mpi.Reduce_init);
     if (!load(handle, "PMPI_Allreduce_init", mpi.Allreduce_init))

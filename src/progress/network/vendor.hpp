@@ -40,6 +40,7 @@ struct Vendor {
     int (*Session_init)(MPI_Info, MPI_Errhandler, Session*) = nullptr;
     int (*Session_finalize)(Session*) = nullptr;
     int (*Session_get_info)(Session, MPI_Info*) = nullptr;
+    int (*Group_from_session_pset)(Session, const char*, MPI_Group*) = nullptr;
     // Persistent ones, of MPI-4 or as an extension: nullptr where the vendor has none.
     int (*Bcast_init)(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;
     int (*Reduce_init)(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;

@@ -1,0 +1,88 @@
+#include "intercept/communicator/own_algorithms.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "intercept/process/background.hpp"
+#include "intercept/process/log.hpp"
+
+namespace hcoll {
+
+namespace {
+
+constexpr std::size_t scratch_kept = 4 << 20;
+
+}  // namespace
+
+bool leaves_all_to_vendor(const DecisionTable& table) {
+    for (const SizeRange& range : table)
+        if (range.decision.is_own()) return false;
+    return true;
+}
+
+void OwnAlgorithms::decide(DecisionTables of_blocking, NonblockingTables of_nonblocking) {
+    for (DecisionTable& table : of_blocking)
+        for (SizeRange& range : table) range.decision.note_order(*placement);
+    decisions = std::move(of_blocking);
+    nonblocking.decisions = std::move(of_nonblocking);
+    const auto why_vendor = [](const DecisionTable& table) {
+        return leaves_all_to_vendor(table) ? table.front().decision.why.c_str() : nullptr;
+    };
+    for (std::size_t i = 0; i < collective_count; ++i) vendor_only[i] = why_vendor(decisions[i]);
+    for (std::size_t i = 0; i < nonblocking_count; ++i)
+        nonblocking_vendor_only[i] = why_vendor(nonblocking.decisions[i]);
+}
+
+void OwnAlgorithms::free_communicators() {
+    if (neighbors.is_complete()) {
+        neighbors.free();
+        duplicate = MPI_COMM_NULL;
+    }
+#if defined(HCOLL_FLAVOUR_SIMGRID)
+    duplicate = MPI_COMM_NULL;  // it is the application's own
+#endif
+    for (MPI_Comm* each : {&leaders, &duplicate})
+        if (*each != MPI_COMM_NULL)
+            if (const int status = mpi.Comm_free(each); status != MPI_SUCCESS)
+                log_line(LogLevel::warn, fmt::format("a duplicate cannot be freed (MPI error {})", status));
+}
+
+// It probes for what nobody sends, a message to itself with the last tag: where a probe finds something, the MPI
+// libraries move nothing else.
+void OwnAlgorithms::drive_vendor(void* own) {
+    const auto* self = static_cast<OwnAlgorithms*>(own);
+    int found = 0;
+    mpi.Iprobe(self->rank, self->tag_upper_bound, self->duplicate, &found, MPI_STATUS_IGNORE);
+    if (Background::calls_must_move()) Background::get().in_flight().drive();
+}
+
+void NonblockingCollectives::end(std::uint64_t number) {
+    ended_[number % ended_.size()] = true;
+    while (ended_[oldest_ % ended_.size()]) ended_[oldest_++ % ended_.size()] = false;
+    under_way_.fetch_sub(1, std::memory_order_release);
+}
+
+void ScratchMemory::Free::operator()(std::byte* memory) const { std::free(memory); }
+
+std::byte* ScratchMemory::get(std::size_t bytes) {
+    if (bytes > bytes_) {
+        constexpr std::size_t alignment = 64;
+        const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+        memory_.reset();
+        bytes_ = 0;
+        memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
+        if (memory_ == nullptr) throw std::bad_alloc();
+        bytes_ = rounded;
+    }
+    return memory_.get();
+}
+
+void ScratchMemory::trim() {
+    if (bytes_ <= scratch_kept) return;
+    memory_.reset();
+    bytes_ = 0;
+}
+
+}  // namespace hcoll

@@ -1,0 +1,170 @@
+// What a communicator needs to run own algorithms: a duplicate, the memory that the ranks of a node share, plans, engines and decisions.
+//
+// It outlives the communicator of the application: when that is freed, it goes back to those of its processes (process_group.hpp),
+// and serves the next communicator of them. Nothing of it is the application's.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "intercept/communicator/neighbors.hpp"
+#include "intercept/types/reduction_kernel.hpp"
+#include "progress/engine/engine.hpp"
+#include "progress/engine/plan_cache.hpp"
+#include "progress/network/point_to_point.hpp"
+#include "progress/node/node_collectives.hpp"
+#include "progress/node/routed_transport.hpp"
+#include "progress/node/shared_segment.hpp"
+#include "topology/placement.hpp"
+#include "tuning/selection.hpp"
+
+namespace hcoll {
+
+// Memory that outlives a call, up to a bound.
+class ScratchMemory {
+public:
+    // At least `bytes`, 64-byte aligned; valid until the next call of get or trim.
+    std::byte* get(std::size_t bytes);
+    // Gives back what is too much to keep.
+    void trim();
+    // Forgets the memory without freeing it: messages may still be written to it after an error.
+    void abandon() {
+        (void)memory_.release();
+        bytes_ = 0;
+    }
+
+private:
+    struct Free {
+        void operator()(std::byte* memory) const;
+    };
+    std::unique_ptr<std::byte, Free> memory_;
+    std::size_t bytes_ = 0;
+};
+
+using DecisionTables = std::array<DecisionTable, collective_count>;
+using NonblockingTables = std::array<DecisionTable, nonblocking_count>;
+
+bool leaves_all_to_vendor(const DecisionTable& table);
+
+// What non-blocking collectives of a communicator have in common. They are begun by one thread at a time, as MPI demands, and
+// moved by one thread at a time, which may be another one.
+class NonblockingCollectives {
+public:
+    NonblockingCollectives(int ranks, std::uint64_t plan_cache, int most_started, int most_persistent)
+        : plans(plan_cache),
+          flow(ranks),
+          most_persistent_(most_persistent),
+          ended_(static_cast<std::size_t>(most_started), false) {}
+
+    // By who begins: the number of the next one, the same on all ranks.
+    std::uint64_t begin() {
+        under_way_.fetch_add(1, std::memory_order_relaxed);
+        return next_++;
+    }
+    // By who moves them: is there a sequence of tags for it? Those that may not wait for earlier ones to end.
+    bool may_start(std::uint64_t number) const { return number - oldest_ < ended_.size(); }
+    // Of one that was started.
+    void end(std::uint64_t number);
+    // A persistent one: its number, the same on all ranks; -1 where there are as many as can be.
+    int begin_persistent() { return next_persistent_ < most_persistent_ ? next_persistent_++ : -1; }
+    bool has_persistent() const { return next_persistent_ != 0; }
+    void start_persistent() { under_way_.fetch_add(1, std::memory_order_relaxed); }
+    void end_persistent() { under_way_.fetch_sub(1, std::memory_order_release); }
+    bool any_under_way() const { return under_way_.load(std::memory_order_acquire) != 0; }
+
+    NonblockingTables decisions;
+    PlanCache plans;   // of who begins
+    FlowControl flow;  // of who moves
+
+private:
+    int most_persistent_;
+    int next_persistent_ = 0;
+    std::uint64_t next_ = 0;
+    std::atomic<int> under_way_{0};
+    std::uint64_t oldest_ = 0;  // that has not ended
+    std::vector<bool> ended_;   // by number, modulo its size, of those from oldest_ on
+};
+
+// What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
+struct OwnAlgorithms {
+    OwnAlgorithms(MPI_Comm communicator, int own_rank, const Carriers& of_messages, int largest_tag,
+                  const Settings& settings, std::shared_ptr<const Placement> where, MPI_Comm leaders_of_nodes)
+        : duplicate(communicator),
+          rank(own_rank),
+          carriers(of_messages),
+          tag_upper_bound(largest_tag),
+          leaders(leaders_of_nodes),
+          placement(std::move(where)),
+          plans(settings.plan_cache),
+          flow(placement->ranks()),
+          network(carriers, flow, tag_upper_bound, leaders),
+          nonblocking(placement->ranks(), settings.plan_cache, PointToPoint::nonblocking_sequences(tag_upper_bound),
+                      PointToPoint::persistent_sequences(tag_upper_bound)),
+          transport(network, drive_vendor, this) {}
+    OwnAlgorithms(const OwnAlgorithms&) = delete;
+    OwnAlgorithms& operator=(const OwnAlgorithms&) = delete;
+
+    // What its calls run from now on.
+    void decide(DecisionTables of_blocking, NonblockingTables of_nonblocking);
+
+    // A peer may be waiting for the rest of a message that this rank has begun to send, and the MPI library moves it only
+    // when it is called. `own` is an OwnAlgorithms.
+    static void drive_vendor(void* own);
+
+    // Is nothing of it in use, so that another communicator of the same processes may have it? On this rank: others may yet be busy.
+    bool is_idle() const { return !nonblocking.any_under_way() && !nonblocking.has_persistent(); }
+    // Frees what is the vendor's: a call of all its ranks, in an order that they share where they free several.
+    void free_communicators();
+
+    MPI_Comm duplicate;  // among neighbors, that with the next rank
+    int rank;            // of this process in the duplicate
+    Carriers carriers;
+    Neighbors neighbors;  // complete where the ranks keep to them
+    int tag_upper_bound;
+    MPI_Comm leaders;          // of the nodes' leaders, where an algorithm wants it, on those that are
+    std::uint64_t serial = 0;  // the same on all ranks, and rising: the order in which duplicates are freed
+    std::uint64_t uses = 0;    // so many collectives have begun on it
+    std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
+    DecisionTables decisions;
+    // Why no message of a collective runs here; nullptr where some do.
+    std::array<const char*, collective_count> vendor_only{};
+    std::array<const char*, nonblocking_count> nonblocking_vendor_only{};
+    PlanCache plans;
+    Engine engine;
+    FlowControl flow;
+    PointToPoint network;
+    NonblockingCollectives nonblocking;
+    RoutedTransport transport;
+    ScratchMemory scratch;
+    // Of the ranks of this rank's node, where a decision asks for it.
+    SharedSegment segment;
+    std::unique_ptr<NodeCollectives> node;  // where they are all ranks
+    // Predefined operations on predefined types that were used, the last one first.
+    struct KnownReduction {
+        MPI_Op op;
+        MPI_Datatype type;
+        std::size_t element_bytes;  // 0 where elements have gaps
+        Kernel kernel;              // nullptr where the vendor combines
+        bool is_proven;             // MPI defines the pair (there is a kernel), or the vendor takes it
+    };
+    std::vector<KnownReduction> known_reductions;
+    // The last one that ran over shared memory, by collective: programs make the same call over and over.
+    struct RepeatedReduction {
+        std::uint64_t count = 0;
+        const Decision* decision = nullptr;
+        KnownReduction known{};
+        std::size_t line_bytes = 0;  // not 0: an Allreduce of so many bytes, by kernel and in a line of each rank
+
+        bool is_for(std::uint64_t elements, MPI_Datatype type, MPI_Op op) const {
+            return decision != nullptr && count == elements && known.type == type && known.op == op;
+        }
+    };
+    std::array<RepeatedReduction, collective_count> repeated_reductions;
+    MPI_Datatype contiguous_type = MPI_DATATYPE_NULL;  // the predefined type without gaps that was used last
+};
+
+}  // namespace hcoll

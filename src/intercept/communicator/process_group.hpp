@@ -1,0 +1,118 @@
+// The processes that communicators consist of. What depends on them alone is found once, for the first of their communicators that is
+// set up, and kept: where they sit, what their calls run, and what was made for a communicator that is freed.
+//
+//   communicators of the application    A          B (freed)        C
+//                                       |                           |
+//   of their processes            [ OwnAlgorithms 1 | 2, idle | 3 ]      the next one takes 2
+//
+// Freeing a communicator of the application is local, and so gives its part back here without a message and without a call of MPI.
+// The vendor's communicators are freed at finalize, all of them in the order of their serial numbers, which their ranks share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "intercept/communicator/own_algorithms.hpp"
+#include "progress/engine/per_process.hpp"
+
+namespace hcoll {
+
+class Communicator;
+
+// By rank, which ranks of MPI_COMM_WORLD they are.
+struct WorldRanks {
+    int ranks = 0;
+    int offset = 0;          // from a rank to that of MPI_COMM_WORLD, where there is no table
+    std::vector<int> table;  // by rank; empty where the offset tells
+
+    friend bool operator==(const WorldRanks&, const WorldRanks&) = default;
+};
+
+// The facts about a group; the same on all its processes.
+struct GroupFacts {
+    std::shared_ptr<const Placement> placement;
+    DecisionTables decisions;
+    NonblockingTables nonblocking;
+};
+
+// From any thread.
+class ProcessGroup {
+public:
+    // What a communicator of theirs runs on, and which communicator of the application that is.
+    struct Part {
+        std::unique_ptr<OwnAlgorithms> own;
+        Communicator* user = nullptr;    // nullptr where none
+        bool is_reserved = false;        // by a communicator that is being set up
+        std::uint64_t uses_at_look = 0;  // when one was looked for that is used little
+    };
+
+    explicit ProcessGroup(std::optional<WorldRanks> who) : who_(std::move(who)) {}
+
+private:
+    friend class ProcessGroups;
+    std::optional<WorldRanks> who_;  // empty where nothing tells them from others: then it serves one communicator
+    std::shared_ptr<const GroupFacts> facts_;
+    std::vector<Part> parts_;
+};
+
+class ProcessGroups {
+public:
+    static ProcessGroups& get();
+
+    // Groups are never destroyed. nullptr where they are not known.
+    ProcessGroup* find(const WorldRanks& who);
+    ProcessGroup& find_or_add(const std::optional<WorldRanks>& who);
+
+    // nullptr until they are found; the same ones from then on.
+    std::shared_ptr<const GroupFacts> facts_of(const ProcessGroup& group);
+    void learn(ProcessGroup& group, const GroupFacts& facts);
+
+    // Larger than all that this process has drawn or seen.
+    std::uint64_t draw_serial();
+    void note_serial(std::uint64_t serial);
+
+    // How many duplicates there are, those that nobody uses included.
+    std::uint64_t duplicates();
+
+    // Sets the idle part with the lowest serial number aside, for a communicator that is being set up; nullptr where none is.
+    OwnAlgorithms* reserve_idle(ProcessGroup& group);
+    void unreserve(ProcessGroup& group, const OwnAlgorithms& own);
+    // From now on it is used by that communicator, or by none.
+    void hand_over(ProcessGroup& group, const OwnAlgorithms& own, Communicator* user);
+    // Keeps it, set aside for the communicator that is being set up. Where it throws std::bad_alloc, nothing has changed.
+    OwnAlgorithms* add(ProcessGroup& group, std::unique_ptr<OwnAlgorithms>& own);
+    // Before a session ends: frees what no communicator uses of groups that nothing tells from others, for whom nobody will come.
+    void free_unknown();
+
+    // The serial number of the part in use that was used least since the last look, fewer times than `fewer_than`; 0: none.
+    std::uint64_t look_for_little_used(ProcessGroup& group, std::uint64_t fewer_than);
+    // The part of that number and who uses it; nullptr where there is none.
+    struct InUse {
+        OwnAlgorithms* own = nullptr;
+        Communicator* user = nullptr;
+    };
+    InUse find_part(ProcessGroup& group, std::uint64_t serial);
+
+    // How soon communicators were freed again after they had been set up: rises with each that was too soon, and falls.
+    void note_life(std::uint64_t uses);
+    unsigned int caution();
+
+    // At finalize, when no communicator uses any: frees all of them.
+    void free_all();
+
+private:
+    template <typename IsIt>
+    void free_parts(IsIt&& is_it);
+    ProcessGroup::Part* part_of(ProcessGroup& group, const OwnAlgorithms& own);
+
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<ProcessGroup>> groups_;
+    std::uint64_t duplicates_ = 0;
+    std::uint64_t last_serial_ = 0;
+    unsigned int caution_ = 0;
+};
+
+}  // namespace hcoll

@@ -1,0 +1,111 @@
+// How a communicator of the application comes to own algorithms: what its ranks have to agree on, and what is made for it.
+//
+//   agree        one small Allreduce of the vendor's: settings, whether it is earned, room, and whether the processes have been met before
+//   take over    an idle part that an earlier communicator of the same processes has left: nothing more is to be done
+//   find         otherwise, for the first communicator of its processes: where they sit, what calls run (GroupFacts)
+//   make         the duplicate, the memory that the ranks of a node share, single copies
+//
+// All ranks are in the same call, in which all of them wait for all. Every step ends alike on all ranks: what one of them cannot do, none
+// does.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "intercept/communicator/process_group.hpp"
+#include "intercept/process/process.hpp"
+#include "intercept/process/reach.hpp"
+
+namespace hcoll {
+
+struct SegmentUse;  // segment_use.hpp
+
+class SetUp {
+public:
+    struct Of {
+        MPI_Comm handle;
+        int rank;
+        int size;
+        Reach reach;
+        bool is_watched;      // the vendor will tell when it is freed
+        bool is_at_once;      // a setting wants it, earned or not
+        std::uint64_t calls;  // that it has seen
+        std::uint64_t bytes;  // of those
+        Communicator* user;
+    };
+    // The same on all ranks, but for the pointers.
+    struct Result {
+        OwnAlgorithms* own = nullptr;
+        ProcessGroup* group = nullptr;
+        const char* why_vendor = nullptr;  // for good
+        const char* why_later = nullptr;   // until it has seen twice as many calls
+    };
+
+    explicit SetUp(const Of& of) : of_(of) {}
+    Result run();
+
+private:
+    // What the ranks tell one another; the largest of each holds for all. For what has to be equal both x and ~x are told.
+    enum Field : std::size_t {
+        hash,
+        inverse_hash,
+        no_room,
+        not_watched,
+        device,
+        no_progress,
+        fewest_tags,
+        unearned,
+        offset,
+        inverse_offset,
+        serial,
+        about_group,  // from here on: what is known of these processes
+        idle = about_group,
+        inverse_idle,
+        lacks_facts,
+        fields
+    };
+    using Told = std::array<std::uint64_t, fields>;
+
+    Result choose();
+    bool agree(std::span<std::uint64_t> values) const;
+    bool is_true_anywhere(bool here) const;
+    bool meet();
+    bool find_group();
+    void tell_about_group();
+    bool is_earned() const;
+    OwnAlgorithms* take_over_little_used();
+
+    const char* find_facts();
+    std::shared_ptr<const Placement> find_placement() const;
+    DecisionTables make_decisions(const Placement& placement, bool has_shared_memory) const;
+    NonblockingTables make_nonblocking_decisions(const Placement& placement,
+                                                 const std::function<bool(bool)>& is_true_for_any) const;
+    const char* make();
+    MPI_Comm make_leaders(MPI_Comm duplicate);
+    void make_carriers();
+    bool keep();
+    Result make_among_neighbors();
+
+    bool make_segment(const SegmentUse& use);
+    int tell_node(void* told, int numbers) const;
+    int join_segment(const SegmentAddress& address, bool oversubscribed, const SegmentUse& use);
+    bool find_single_copy(SingleCopyWay way);
+    bool is_single_copy_faster();
+
+    const Settings& settings() const { return agreed_->settings; }
+
+    Of of_;
+    std::shared_ptr<const AgreedSettings> agreed_;
+    Told all_{};
+    ProcessGroup* group_ = nullptr;
+    OwnAlgorithms* reserved_ = nullptr;  // an idle part of the group's
+    GroupFacts facts_;
+    bool has_failed_ = false;             // this rank, which the others have to be told
+    std::unique_ptr<OwnAlgorithms> own_;  // while it is made
+    OwnAlgorithms* kept_ = nullptr;       // once the group has it
+};
+
+}  // namespace hcoll

@@ -1,0 +1,39 @@
+#include "intercept/process/reach.hpp"
+
+#include "intercept/process/process.hpp"
+#include "intercept/process/world_ranks.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// Is the communicator within the processes that were started together, as this process's sessions name them?
+bool is_within_start([[maybe_unused]] MPI_Comm communicator) {
+    bool is_within = false;
+#if !defined(HCOLL_FLAVOUR_SIMGRID)
+    MPI_Group started = MPI_GROUP_NULL;
+    MPI_Group group = MPI_GROUP_NULL;
+    if (!Process::get().find_started(started)) return false;
+    if (mpi.Comm_group(communicator, &group) == MPI_SUCCESS) {
+        is_within = !ranks_within(group, started).empty();
+        mpi.Group_free(&group);
+    }
+    mpi.Group_free(&started);
+#endif
+    return is_within;
+}
+
+}  // namespace
+
+// Where sessions came before MPI_COMM_WORLD, a communicator of theirs may have been used before on some ranks and not on others, and
+// cannot be told from one that was made of MPI_COMM_WORLD: it is taken for one of a session.
+Reach reach_of(MPI_Comm communicator) {
+    const Process& process = Process::get();
+    if (!process.has_world()) return is_within_start(communicator) ? Reach::start : Reach::beyond;
+    if (communicator == MPI_COMM_WORLD) return Reach::world;
+    const Reach within = process.has_earlier_sessions() ? Reach::start : Reach::world;
+    if (!process.may_have_joined()) return within;
+    return world_ranks_of(communicator).empty() ? Reach::beyond : within;
+}
+
+}  // namespace hcoll
