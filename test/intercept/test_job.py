@@ -91,6 +91,23 @@ SHARED = {"LIBHCOLL_BCAST": "shared", "LIBHCOLL_REDUCE": "shared", "LIBHCOLL_ALL
           "LIBHCOLL_BARRIER": "shared"}
 
 
+class Duplicates(unittest.TestCase):
+    def test_all_ranks_free_them_in_the_same_order(self):
+        life = os.path.join(BUILD, "test", "bin", f"communicator_life.{FLAVOUR}")
+        result = job(4, [life, "--case", "free_order"], LIBHCOLL_LOG="debug", LIBHCOLL_SETUP_CALLS="1", **OWN)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        freed = {}
+        for rank, number in re.findall(r"rank (\d+) of MPI_COMM_WORLD frees duplicate (\d+)", result.stderr):
+            freed.setdefault(rank, []).append(int(number))
+        self.assertEqual(len(freed), 4, result.stderr)
+        for rank, numbers in freed.items():
+            self.assertGreater(len(numbers), 3, rank)
+            self.assertEqual(numbers, sorted(set(numbers)), rank)
+        # A number is the same communicator's on all ranks: each has 3 of the 4 ranks.
+        everywhere = [number for numbers in freed.values() for number in numbers]
+        self.assertTrue(all(everywhere.count(number) == 3 for number in everywhere), freed)
+
+
 class SharedMemory(unittest.TestCase):
     def test_where_one_rank_cannot_have_it_all_send_messages(self):
         shim = os.path.join(BUILD, "test", "lib", "libno_shared_memory.so")

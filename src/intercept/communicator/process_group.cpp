@@ -1,7 +1,12 @@
 #include "intercept/communicator/process_group.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
+
+#include "intercept/process/log.hpp"
+#include "intercept/process/process.hpp"
 
 namespace hcoll {
 
@@ -147,6 +152,9 @@ void ProcessGroups::free_parts(IsIt&& is_it) {
     }
     std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a->serial < b->serial; });
     for (std::unique_ptr<OwnAlgorithms>& own : parts) {
+        if (log_enabled(LogLevel::debug))
+            log_line(LogLevel::debug, fmt::format("rank {} of MPI_COMM_WORLD frees duplicate {}",
+                                                  Process::get().world_rank(), own->serial));
         if (own->nonblocking.has_persistent())
             (void)own.release();
         else
