@@ -103,9 +103,9 @@ class Duplicates(unittest.TestCase):
         for rank, numbers in freed.items():
             self.assertGreater(len(numbers), 3, rank)
             self.assertEqual(numbers, sorted(set(numbers)), rank)
-        # A number is the same communicator's on all ranks: each has 3 of the 4 ranks.
+        # A number is the same communicator's on all ranks: each has 3 of the 4, and MPI_COMM_WORLD all of them.
         everywhere = [number for numbers in freed.values() for number in numbers]
-        self.assertTrue(all(everywhere.count(number) == 3 for number in everywhere), freed)
+        self.assertTrue(all(everywhere.count(number) in (3, 4) for number in everywhere), freed)
 
 
 class SharedMemory(unittest.TestCase):
