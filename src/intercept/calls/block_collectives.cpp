@@ -117,37 +117,37 @@ int allgather(const void* send, Count send_count, MPI_Datatype send_type, void* 
 }  // namespace
 
 int wrap_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-                MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+                MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
                                       mpi.Gather, mpi.Igather);
 }
 
 int wrap_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                  MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+                  MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
                                       mpi.Gather_c, mpi.Igather_c);
 }
 
 int wrap_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-                 MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+                 MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
                                        mpi.Scatter, mpi.Iscatter);
 }
 
 int wrap_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                   MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+                   MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
                                        mpi.Scatter_c, mpi.Iscatter_c);
 }
 
 int wrap_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-                   MPI_Datatype receive_type, MPI_Comm comm) noexcept {
+                   MPI_Datatype receive_type, MPI_Comm comm) {
     return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather,
                      mpi.Iallgather);
 }
 
 int wrap_Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                     MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) noexcept {
+                     MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
     return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather_c,
                      mpi.Iallgather_c);
 }

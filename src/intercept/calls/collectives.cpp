@@ -190,37 +190,35 @@ inline int barrier(MPI_Comm comm) {
 
 }  // namespace
 
-int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) noexcept {
+int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
     return bcast(buffer, count, type, root, comm, mpi.Bcast, mpi.Ibcast);
 }
 
-int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) noexcept {
+int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
     return bcast(buffer, count, type, root, comm, mpi.Bcast_c, mpi.Ibcast_c);
 }
 
-int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
-                MPI_Comm comm) noexcept {
+int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
     return reduce(send, receive, count, type, op, root, comm, mpi.Reduce, mpi.Ireduce);
 }
 
 int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                  MPI_Comm comm) noexcept {
+                  MPI_Comm comm) {
     return reduce(send, receive, count, type, op, root, comm, mpi.Reduce_c, mpi.Ireduce_c);
 }
 
-int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept {
+int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
         return MPI_SUCCESS;
     return allreduce(send, receive, count, type, op, comm, mpi.Allreduce, mpi.Iallreduce);
 }
 
-int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                     MPI_Comm comm) noexcept {
+int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
         return MPI_SUCCESS;
     return allreduce(send, receive, count, type, op, comm, mpi.Allreduce_c, mpi.Iallreduce_c);
 }
 
-int wrap_Barrier(MPI_Comm comm) noexcept { return barrier(comm); }
+int wrap_Barrier(MPI_Comm comm) { return barrier(comm); }
 
 }  // namespace hcoll

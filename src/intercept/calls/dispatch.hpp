@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <new>
 
 #include "intercept/communicator/communicator.hpp"
 #include "progress/network/vendor.hpp"
@@ -23,8 +24,12 @@ inline int noted(std::string_view name, Count count, MPI_Datatype type, std::str
     const std::uint64_t bytes = has_bytes ? static_cast<std::uint64_t>(count) * type_size(type) : 0;
     const auto begin = std::chrono::steady_clock::now();
     const int status = call();
-    report->add(name, bytes, what, why,
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    try {
+        report->add(name, bytes, what, why,
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    } catch (const std::bad_alloc&) {
+        // The call was made all the same.
+    }
     return status;
 }
 

@@ -116,7 +116,7 @@ int reduce_init_any(int count, const Reduction& reduction, MPI_Comm comm, MPI_Re
 }  // namespace
 
 int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
-                    MPI_Request* request) noexcept {
+                    MPI_Request* request) {
     return persistent<Collective::bcast>(
         comm, count, type, request, [&] { return mpi.Bcast_init(buffer, count, type, root, comm, info, request); },
         [&](Communicator& communicator) {
@@ -129,60 +129,57 @@ int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Co
 }
 
 int wrap_Reduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-                     MPI_Info info, MPI_Request* request) noexcept {
+                     MPI_Info info, MPI_Request* request) {
     return reduce_init_any<Collective::reduce>(
         count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, request,
         [&] { return mpi.Reduce_init(send, receive, count, type, op, root, comm, info, request); });
 }
 
 int wrap_Allreduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                        MPI_Info info, MPI_Request* request) noexcept {
+                        MPI_Info info, MPI_Request* request) {
     return reduce_init_any<Collective::allreduce>(
         count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
         request, [&] { return mpi.Allreduce_init(send, receive, count, type, op, comm, info, request); });
 }
 
-int wrap_Start(MPI_Request* request) noexcept {
-    return any_persistent() ? start_persistent(request) : mpi.Start(request);
-}
+int wrap_Start(MPI_Request* request) { return any_persistent() ? start_persistent(request) : mpi.Start(request); }
 
-int wrap_Startall(int count, MPI_Request* requests) noexcept {
+int wrap_Startall(int count, MPI_Request* requests) {
     if (!any_persistent() || count < 0 || requests == nullptr) return mpi.Startall(count, requests);
     for (int i = 0; i < count; ++i)
         if (const int status = start_persistent(&requests[i]); status != MPI_SUCCESS) return status;
     return MPI_SUCCESS;
 }
 
-int wrap_Request_free(MPI_Request* request) noexcept {
+int wrap_Request_free(MPI_Request* request) {
     return any_persistent() ? free_persistent(request) : mpi.Request_free(request);
 }
 
-int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) noexcept {
+int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
     return ibcast(buffer, count, type, root, comm, request, mpi.Ibcast);
 }
 
-int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm,
-                  MPI_Request* request) noexcept {
+int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
     return ibcast(buffer, count, type, root, comm, request, mpi.Ibcast_c);
 }
 
 int wrap_Ireduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-                 MPI_Request* request) noexcept {
+                 MPI_Request* request) {
     return ireduce(send, receive, count, type, op, root, comm, request, mpi.Ireduce);
 }
 
 int wrap_Ireduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                   MPI_Comm comm, MPI_Request* request) noexcept {
+                   MPI_Comm comm, MPI_Request* request) {
     return ireduce(send, receive, count, type, op, root, comm, request, mpi.Ireduce_c);
 }
 
 int wrap_Iallreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                    MPI_Request* request) noexcept {
+                    MPI_Request* request) {
     return iallreduce(send, receive, count, type, op, comm, request, mpi.Iallreduce);
 }
 
 int wrap_Iallreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                      MPI_Request* request) noexcept {
+                      MPI_Request* request) {
     return iallreduce(send, receive, count, type, op, comm, request, mpi.Iallreduce_c);
 }
 

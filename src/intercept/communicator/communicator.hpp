@@ -59,6 +59,7 @@ inline constexpr const char* no_progress = "nothing would move it in the backgro
 inline constexpr const char* not_in_background =
     "only predefined operations and types without gaps run in the background";
 inline constexpr const char* disabled = "LIBHCOLL_ENABLE=0";
+inline constexpr const char* unwound = "an exception of the application went through a collective on it";
 inline constexpr const char* freed = "being freed";
 inline constexpr const char* device = "a GPU runtime is loaded: buffers may be the device's";
 inline constexpr const char* not_watched = "the MPI library does not tell when it is freed";
@@ -146,7 +147,9 @@ struct OwnAlgorithms {
           network(carriers, flow, tag_upper_bound, leaders),
           nonblocking(placement->ranks(), settings.plan_cache, PointToPoint::nonblocking_sequences(tag_upper_bound),
                       PointToPoint::persistent_sequences(tag_upper_bound)),
-          transport(network, drive_vendor, this) {}
+          transport(network, drive_vendor, this) {
+        known_reductions.reserve(most_known_reductions);
+    }
     OwnAlgorithms(const OwnAlgorithms&) = delete;
     OwnAlgorithms& operator=(const OwnAlgorithms&) = delete;
 
@@ -180,6 +183,8 @@ struct OwnAlgorithms {
         Kernel kernel;              // nullptr where the vendor combines
         bool is_proven;             // MPI defines the pair (there is a kernel), or the vendor takes it
     };
+    // No more than there is room for from the beginning: they are looked up where no lack of memory can be told.
+    static constexpr std::size_t most_known_reductions = 64;
     std::vector<KnownReduction> known_reductions;
     // The last one that ran over shared memory, by collective: programs make the same call over and over.
     struct RepeatedReduction {
@@ -259,6 +264,8 @@ public:
     int rank() const { return rank_; }
     int size() const { return size_; }
     OwnAlgorithms& own() { return *own_; }
+    // An own run was unwound through (an exception of the application, a cancelled thread): this rank runs none here again.
+    void give_to_vendor_after_unwinding() { give_to_vendor(reason::unwound); }
 
 private:
     enum class Mode : std::uint8_t { counting, own, vendor };
