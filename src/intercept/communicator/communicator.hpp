@@ -51,7 +51,8 @@ inline constexpr const char* no_context = "the MPI library has no further commun
 inline constexpr const char* order =
     "the operation does not commute, and the algorithm does not keep the order of ranks";
 inline constexpr const char* no_kernel = "over shared memory only predefined operations on elements without gaps";
-inline constexpr const char* arguments = "arguments for the vendor to judge";
+inline constexpr const char* arguments = "wrong arguments";
+inline constexpr const char* extent = "a type whose elements do not follow one another in memory";
 inline constexpr const char* too_long = "more than 1 GB in one message";
 inline constexpr const char* no_tags = "no tags are left for one more persistent collective";
 inline constexpr const char* no_bytes = "no bytes";
