@@ -24,39 +24,47 @@ struct Side {
     std::uint64_t bytes() const { return static_cast<std::uint64_t>(count) * type_size(type); }
 };
 
+// `is_typed`: Open MPI looks at the type, and at more than its handle, of what Gather and Allgather send only.
 template <typename Count>
-bool is_valid(Communicator& communicator, const Side<Count>& side) {
-    if (side.count < 0 || side.type == MPI_DATATYPE_NULL || side.buffer == MPI_IN_PLACE) return false;
-    if (!communicator.is_valid_type(side.type)) return false;
-    return side.buffer != nullptr || side.count == 0 || may_have_null_buffer(side.type);
+Screening screen_side(Communicator& communicator, const Side<Count>& side, bool is_typed) {
+    Screening screening = screen_elements(communicator, side.count, side.type);
+    if (screening.error_class == MPI_ERR_TYPE && Process::vendor_kind() == VendorKind::openmpi)
+        screening.vendor_rejects = is_typed || side.type == MPI_DATATYPE_NULL;
+    return screening.is_fine() ? screen_buffer(side.buffer, side.count, side.type) : screening;
 }
 
 // MPICH refuses a block that lies where it is to go; where types or counts differ it does not look, and the bytes may well be
 // others. Open MPI never looks, and programs rely on it.
 template <typename Count>
-bool is_refused_as_alias(const Side<Count>& own, const Side<Count>& all, int rank) {
+bool is_refused_as_alias(Communicator& communicator, const Side<Count>& own, const Side<Count>& all) {
     if (Process::vendor_kind() != VendorKind::mpich || own.type != all.type || own.count != all.count) return false;
-    return own.bytes() != 0 &&
-           own.buffer == static_cast<const std::byte*>(all.buffer) + own.bytes() * static_cast<std::uint64_t>(rank);
+    const auto* place =
+        static_cast<const std::byte*>(all.buffer) + own.bytes() * static_cast<std::uint64_t>(communicator.rank());
+    return own.bytes() != 0 && own.buffer == place && vendor_checks_arguments(communicator.own().duplicate);
 }
 
-// Why a call whose root is `root` is the vendor's; nullptr where it may run here. In the words of a gather: a scatter's sides have
-// changed places. What is not significant on this rank is not looked at.
+// In the words of a gather: a scatter's sides have changed places. What is not significant on this rank is not looked at.
 template <typename Count>
-const char* why_not(Communicator& communicator, Collective collective, const Side<Count>& own, const Side<Count>& all,
-                    int root) {
-    if (root < 0 || root >= communicator.size()) return reason::arguments;
+Screening screen_blocks(Communicator& communicator, Collective collective, const Side<Count>& own,
+                        const Side<Count>& all, int root) {
+    if (root < 0 || root >= communicator.size()) return Screening::wrong(MPI_ERR_ROOT);
     const bool has_all = collective == Collective::allgather || communicator.rank() == root;
-    const bool in_place = has_all && own.buffer == MPI_IN_PLACE;
-    if (!in_place && !is_valid(communicator, own)) return reason::arguments;
-    if (has_all && !is_valid(communicator, all)) return reason::arguments;
+    const bool in_place = own.buffer == MPI_IN_PLACE;
+    if (in_place && !has_all)
+        return Screening::wrong(MPI_ERR_BUFFER, Process::vendor_kind() != VendorKind::mpich);  // who crashes, or waits
+    if (!in_place)
+        if (const Screening side = screen_side(communicator, own, collective != Collective::scatter); !side.is_fine())
+            return side;
+    if (has_all)
+        if (const Screening side = screen_side(communicator, all, false); !side.is_fine()) return side;
+    if (has_all && !in_place && is_refused_as_alias(communicator, own, all)) return Screening::wrong(MPI_ERR_BUFFER);
+    // Both sides' signatures of a block have the same bytes, so this is the same on all ranks.
     const Side<Count>& block = in_place ? all : own;
     const std::uint64_t most_of_block = most_bytes_of_all / static_cast<std::uint64_t>(communicator.size());
     const std::uint64_t element_bytes = type_size(block.type);
-    if (element_bytes != 0 && static_cast<std::uint64_t>(block.count) > most_of_block / element_bytes)
-        return reason::too_long;
-    if (has_all && !in_place && is_refused_as_alias(own, all, communicator.rank())) return reason::arguments;
-    return nullptr;
+    const bool is_too_long =
+        element_bytes != 0 && static_cast<std::uint64_t>(block.count) > most_of_block / element_bytes;
+    return is_too_long ? Screening::vendors(reason::too_long) : Screening::fine();
 }
 
 template <Collective collective, typename Count>
@@ -73,7 +81,7 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
     const Side<Count>& block = own.buffer == MPI_IN_PLACE ? all : own;
     return dispatch<collective>(
         comm, block.count, block.type, pass_on, [] { return MPI_SUCCESS; },
-        [&](Communicator& communicator) { return why_not(communicator, collective, own, all, root); },
+        [&](Communicator& communicator) { return screen_blocks(communicator, collective, own, all, root); },
         [](Communicator&) { return false; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
             return run_blocks(communicator, decision, collective, blocks);
@@ -117,37 +125,37 @@ int allgather(const void* send, Count send_count, MPI_Datatype send_type, void* 
 }  // namespace
 
 int wrap_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-                MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+                MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
                                       mpi.Gather, mpi.Igather);
 }
 
 int wrap_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                  MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+                  MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
                                       mpi.Gather_c, mpi.Igather_c);
 }
 
 int wrap_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-                 MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+                 MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
                                        mpi.Scatter, mpi.Iscatter);
 }
 
 int wrap_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                   MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept {
+                   MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
                                        mpi.Scatter_c, mpi.Iscatter_c);
 }
 
 int wrap_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-                   MPI_Datatype receive_type, MPI_Comm comm) noexcept {
+                   MPI_Datatype receive_type, MPI_Comm comm) {
     return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather,
                      mpi.Iallgather);
 }
 
 int wrap_Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                     MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) noexcept {
+                     MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
     return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather_c,
                      mpi.Iallgather_c);
 }

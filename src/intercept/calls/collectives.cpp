@@ -22,9 +22,7 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
                 [&] { return next(buffer, count, type, root, comm); });
         },
         [] { return MPI_SUCCESS; },
-        [&](Communicator& communicator) {
-            return is_valid_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root);
-        },
+        [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
         [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
             if (decision.shared)
@@ -57,10 +55,12 @@ bool commutes(MPI_Op op) {
 template <typename Count, typename Call>
 int set_up_before_first_call(MPI_Comm comm, Collective collective, Count count, const Reduction& reduction,
                              Call&& call) {
-    // What only a call with elements can show: that call is the vendor's, and this rank may make it alone. Looked at first
-    // where all ranks have the buffers, since an Allreduce waits for the others even without elements (MPICH).
+    // What only a call with elements can show: that call is the vendor's to reject, and this rank may make it alone. Looked at first
+    // where all ranks have the buffers, since an Allreduce waits for the others even without elements (MPICH). Where the vendor
+    // checks nothing, this rank sets up with the others, and its call is looked at afterwards.
     const auto is_wrong = [&](bool is_root) {
-        return count < 0 || (count > 0 && !has_valid_buffers(reduction, is_root, is_root));
+        const bool looks_wrong = count < 0 || (count > 0 && !has_valid_buffers(reduction, is_root, is_root));
+        return looks_wrong && (!Process::get().has_world() || vendor_checks_arguments(MPI_COMM_SELF));
     };
     if (collective == Collective::allreduce && is_wrong(true)) return MPI_SUCCESS;
     if (const int status = call(0); status != MPI_SUCCESS) return status;
@@ -111,7 +111,7 @@ inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MP
 
 // `call` gives the call to the vendor, with a count of its own.
 template <Collective collective, typename Count, typename Call>
-inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Call&& call) {
+inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& call) {
     Communicator* repeating = Communicator::find(comm);
     if (const auto* last = find_repeated<collective>(repeating, reduction)) [[likely]]
         return noted(name_of(collective), count, reduction.type, last->decision->what, last->decision->why, [&] {
@@ -124,7 +124,7 @@ inline int reduce_any(Count count, const Reduction& reduction, MPI_Comm comm, Ca
                        ? set_up_before_first_call(comm, collective, count, reduction, call)
                        : MPI_SUCCESS;
         },
-        [&](Communicator& communicator) { return is_valid_reduction(communicator, collective, reduction); },
+        [&](Communicator& communicator) { return screen_reduction(communicator, collective, count, reduction); },
         [&](Communicator& communicator) {
             const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
             return known != nullptr && known->element_bytes != 0;
@@ -182,7 +182,7 @@ inline int barrier(MPI_Comm comm) {
                 comm, [&](MPI_Request* request) { return mpi.Ibarrier(comm, request); },
                 [&] { return mpi.Barrier(comm); });
         },
-        [] { return MPI_SUCCESS; }, [](Communicator&) { return true; }, [](Communicator&) { return true; },
+        [] { return MPI_SUCCESS; }, [](Communicator&) { return Screening::fine(); }, [](Communicator&) { return true; },
         [] { return true; },
         [](Communicator& communicator, const Decision& decision) {
             return decision.shared ? run_shared_barrier(communicator) : run_barrier(communicator, decision);
@@ -191,37 +191,35 @@ inline int barrier(MPI_Comm comm) {
 
 }  // namespace
 
-int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) noexcept {
+int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
     return bcast(buffer, count, type, root, comm, mpi.Bcast, mpi.Ibcast);
 }
 
-int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) noexcept {
+int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
     return bcast(buffer, count, type, root, comm, mpi.Bcast_c, mpi.Ibcast_c);
 }
 
-int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
-                MPI_Comm comm) noexcept {
+int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
     return reduce(send, receive, count, type, op, root, comm, mpi.Reduce, mpi.Ireduce);
 }
 
 int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                  MPI_Comm comm) noexcept {
+                  MPI_Comm comm) {
     return reduce(send, receive, count, type, op, root, comm, mpi.Reduce_c, mpi.Ireduce_c);
 }
 
-int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept {
+int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
         return MPI_SUCCESS;
     return allreduce(send, receive, count, type, op, comm, mpi.Allreduce, mpi.Iallreduce);
 }
 
-int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                     MPI_Comm comm) noexcept {
+int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
         return MPI_SUCCESS;
     return allreduce(send, receive, count, type, op, comm, mpi.Allreduce_c, mpi.Iallreduce_c);
 }
 
-int wrap_Barrier(MPI_Comm comm) noexcept { return barrier(comm); }
+int wrap_Barrier(MPI_Comm comm) { return barrier(comm); }
 
 }  // namespace hcoll

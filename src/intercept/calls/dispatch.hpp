@@ -1,12 +1,14 @@
 // Which call runs here, which is passed on, untouched, and why: what all wrappers of collectives have in common.
 //
 // Every decision is a function of what MPI makes equal on all ranks: the collective, the bytes of the type signature,
-// root, operation, the communicator and how many calls it has seen. Screening for arguments that only the vendor may
-// judge comes to the same result on all ranks wherever the program is right.
+// root, operation, the communicator and how many calls it has seen. What a rank alone may see of its arguments decides only
+// whether its call is an error (arguments.hpp).
 #pragma once
 
 #include <chrono>
+#include <new>
 
+#include "intercept/calls/arguments.hpp"
 #include "intercept/communicator/communicator.hpp"
 #include "progress/network/vendor.hpp"
 
@@ -28,8 +30,12 @@ inline int noted(std::string_view name, Count count, MPI_Datatype type, std::str
     const std::uint64_t bytes = bytes_of(count, type);
     const auto begin = std::chrono::steady_clock::now();
     const int status = call();
-    report->add(name, bytes, what, why,
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    try {
+        report->add(name, bytes, what, why,
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    } catch (const std::bad_alloc&) {
+        // The call was made all the same.
+    }
     return status;
 }
 
@@ -43,20 +49,17 @@ inline bool is_error_of_arguments(int status) {
     return false;
 }
 
-inline const char* objection(bool is_valid) { return is_valid ? nullptr : reason::arguments; }
-inline const char* objection(const char* why_not) { return why_not; }
-
-// One collective call: `pass_on` gives it to the vendor, `is_valid(communicator)` says whether its arguments are ones that
-// the vendor would take (or why the call is the vendor's, nullptr where it is not), `may_be_shared(communicator)` whether it
-// can run over shared memory, `commutes` whether its operation does, and `run` runs it here. `prepare` comes before a call
-// that would be counted, and may set the communicator up.
+// One collective call: `pass_on` gives it to the vendor, `screen(communicator)` looks at its arguments,
+// `may_be_shared(communicator)` says whether it can run over shared memory (by operation and type, which are those of all ranks),
+// `commutes` whether its operation does, and `run` runs it here. `prepare` comes before a call that would be counted, and may set
+// the communicator up.
 //
 // While calls on the communicator are counted, it is the vendor who judges, and a call that it rejects for its arguments
 // does not count: one rank may make it alone and go on.
-template <Collective collective, typename Count, typename PassOn, typename Prepare, typename IsValid,
+template <Collective collective, typename Count, typename PassOn, typename Prepare, typename Screen,
           typename MayBeShared, typename Commutes, typename Run>
-inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, Prepare&& prepare,
-                    IsValid&& is_valid, MayBeShared&& may_be_shared, Commutes&& commutes, Run&& run) {
+inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, Prepare&& prepare, Screen&& screen,
+                    MayBeShared&& may_be_shared, Commutes&& commutes, Run&& run) {
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
     if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {
@@ -72,8 +75,13 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
     }
     const Decision* decision = nullptr;
     const char* why = communicator->why_vendor(collective);
-    if (why == nullptr)
-        why = count < 0 || type == MPI_DATATYPE_NULL ? reason::arguments : objection(is_valid(*communicator));
+    if (why == nullptr) {
+        const Screening screening = screen(*communicator);
+        if (screening.error_class != MPI_SUCCESS) [[unlikely]]
+            return noted(name, count, type, "vendor", reason::arguments,
+                         [&] { return reject(*communicator, screening, pass_on); });
+        why = screening.why_vendor;
+    }
     if (why == nullptr) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
         decision = &decide(communicator->own().decisions[static_cast<std::size_t>(collective)], bytes);

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "intercept/calls/guarded.hpp"
 #include "intercept/types/reduction_kernel.hpp"
 #include "progress/engine/engine.hpp"
 #include "progress/engine/simulated_costs.hpp"
@@ -26,7 +27,7 @@ public:
             if (charge_reduction(units * contiguous_bytes_)) kernel_(left, right, right, units);
             return MPI_SUCCESS;
         }
-        return mpi.Reduce_local(left, right, static_cast<int>(units), type_, op_);
+        return call_application([&] { return mpi.Reduce_local(left, right, static_cast<int>(units), type_, op_); });
     }
     Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
         if (contiguous_bytes_ != 0) {

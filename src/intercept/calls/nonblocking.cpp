@@ -95,7 +95,7 @@ int begin(std::unique_ptr<PlanRun> run, MPI_Request* request) {
 
 int begin_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
                 MPI_Datatype type, int root, MPI_Request* request) {
-    return guarded(communicator.handle(), [&] {
+    return guarded(communicator, [&] {
         std::unique_ptr<PlanRun> run;
         const int status = make_bcast(communicator, decision, buffer, count, type, root, run);
         return status != MPI_SUCCESS ? status : begin(std::move(run), request);
@@ -104,7 +104,7 @@ int begin_bcast(Communicator& communicator, const Decision& decision, void* buff
 
 int begin_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                     const Reduction& reduction, MPI_Request* request) {
-    return guarded(communicator.handle(), [&] {
+    return guarded(communicator, [&] {
         std::unique_ptr<PlanRun> run;
         const int status = make_reduction(communicator, decision, collective, reduction, run);
         return status != MPI_SUCCESS ? status : begin(std::move(run), request);

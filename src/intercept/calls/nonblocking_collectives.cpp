@@ -12,11 +12,10 @@ namespace hcoll {
 
 namespace {
 
-// `pass_on` gives the call to the vendor; `why_not(communicator)` says why its arguments make it the vendor's, nullptr where
-// they do not; `begin` begins it here.
-template <Collective collective, typename Count, typename PassOn, typename WhyNot, typename Begin>
+// `pass_on` gives the call to the vendor; `screen(communicator)` looks at its arguments; `begin` begins it here.
+template <Collective collective, typename Count, typename PassOn, typename Screen, typename Begin>
 int nonblocking(std::string_view name, MPI_Comm comm, Count count, MPI_Datatype type, const MPI_Request* request,
-                PassOn&& pass_on, WhyNot&& why_not, Begin&& begin) {
+                PassOn&& pass_on, Screen&& screen, Begin&& begin) {
     constexpr auto index = static_cast<std::size_t>(collective);
     Communicator* communicator = Communicator::find(comm);
     const char* why = communicator == nullptr || communicator->is_counting()
@@ -24,8 +23,15 @@ int nonblocking(std::string_view name, MPI_Comm comm, Count count, MPI_Datatype 
                           : communicator->why_vendor_nonblocking(collective);
     const Decision* decision = nullptr;
     if (why == nullptr && !Background::get().is_possible()) why = reason::no_progress;  // all are in MPI_Finalize
-    if (why == nullptr && (count < 0 || type == MPI_DATATYPE_NULL || request == nullptr)) why = reason::arguments;
-    if (why == nullptr) why = why_not(*communicator);
+    if (why == nullptr) {
+        Screening screening = screen(*communicator);
+        // MPICH looks at it, Open MPI writes to it.
+        if (request == nullptr) screening = Screening::wrong(MPI_ERR_ARG, Process::vendor_kind() == VendorKind::mpich);
+        if (screening.error_class != MPI_SUCCESS)
+            return noted(name, count, type, "vendor", reason::arguments,
+                         [&] { return reject(*communicator, screening, pass_on); });
+        why = screening.why_vendor;
+    }
     if (why == nullptr) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
         decision = &decide(communicator->own().nonblocking.decisions[index], bytes);
@@ -43,28 +49,30 @@ int ibcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm
     return nonblocking<Collective::bcast>(
         nonblocking_names[0], comm, count, type, request,
         [&] { return next(buffer, count, type, root, comm, request); },
-        [&](Communicator& communicator) {
-            return objection(is_valid_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root));
-        },
+        [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
         [&](Communicator& communicator, const Decision& decision) {
             return begin_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root, request);
         });
 }
 
 // Operations of the application would be called by any thread, at any time; and which predefined types an operation takes
-// that MPI does not define is the vendor's business.
-const char* why_no_reduction(Communicator& communicator, Collective collective, const Reduction& reduction) {
-    if (!is_valid_reduction(communicator, collective, reduction)) return reason::arguments;
+// that MPI does not define is the vendor's business. All ranks have the same operation and type.
+Screening screen_background_reduction(Communicator& communicator, Collective collective, std::int64_t count,
+                                      Reduction& reduction) {
+    const Screening screening = screen_reduction(communicator, collective, count, reduction);
+    if (!screening.is_fine()) return screening;
     const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
     const bool runs = known != nullptr && known->is_proven && known->element_bytes != 0;
-    return runs ? nullptr : reason::not_in_background;
+    return runs ? Screening::fine() : Screening::vendors(reason::not_in_background);
 }
 
 template <Collective collective, typename Count, typename PassOn>
-int ireduce_any(Count count, const Reduction& reduction, MPI_Comm comm, MPI_Request* request, PassOn&& pass_on) {
+int ireduce_any(Count count, Reduction reduction, MPI_Comm comm, MPI_Request* request, PassOn&& pass_on) {
     return nonblocking<collective>(
         nonblocking_names[static_cast<std::size_t>(collective)], comm, count, reduction.type, request, pass_on,
-        [&](Communicator& communicator) { return why_no_reduction(communicator, collective, reduction); },
+        [&](Communicator& communicator) {
+            return screen_background_reduction(communicator, collective, count, reduction);
+        },
         [&](Communicator& communicator, const Decision& decision) {
             return begin_reduction(communicator, decision, collective, reduction, request);
         });
@@ -89,25 +97,28 @@ int iallreduce(const void* send, void* receive, Count count, MPI_Datatype type, 
 constexpr std::string_view persistent_names[nonblocking_count] = {"bcast_init", "reduce_init", "allreduce_init"};
 
 // A persistent one: `begin(communicator, decision, number)` makes it here.
-template <Collective collective, typename PassOn, typename WhyNot, typename Begin>
+template <Collective collective, typename PassOn, typename Screen, typename Begin>
 int persistent(MPI_Comm comm, int count, MPI_Datatype type, const MPI_Request* request, PassOn&& pass_on,
-               WhyNot&& why_not, Begin&& begin) {
+               Screen&& screen, Begin&& begin) {
     int number = -1;
     return nonblocking<collective>(
         persistent_names[static_cast<std::size_t>(collective)], comm, count, type, request, pass_on,
-        [&](Communicator& communicator) -> const char* {
-            if (const char* why = why_not(communicator); why != nullptr) return why;
+        [&](Communicator& communicator) {
+            const Screening screening = screen(communicator);
+            if (!screening.is_fine()) return screening;
             number = communicator.own().nonblocking.begin_persistent();
-            return number < 0 ? reason::no_tags : nullptr;
+            return number < 0 ? Screening::vendors(reason::no_tags) : screening;
         },
         [&](Communicator& communicator, const Decision& decision) { return begin(communicator, decision, number); });
 }
 
 template <Collective collective, typename PassOn>
-int reduce_init_any(int count, const Reduction& reduction, MPI_Comm comm, MPI_Request* request, PassOn&& pass_on) {
+int reduce_init_any(int count, Reduction reduction, MPI_Comm comm, MPI_Request* request, PassOn&& pass_on) {
     return persistent<collective>(
         comm, count, reduction.type, request, pass_on,
-        [&](Communicator& communicator) { return why_no_reduction(communicator, collective, reduction); },
+        [&](Communicator& communicator) {
+            return screen_background_reduction(communicator, collective, count, reduction);
+        },
         [&](Communicator& communicator, const Decision& decision, int number) {
             return init_reduction(communicator, decision, number, collective, reduction, request);
         });
@@ -116,12 +127,10 @@ int reduce_init_any(int count, const Reduction& reduction, MPI_Comm comm, MPI_Re
 }  // namespace
 
 int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
-                    MPI_Request* request) noexcept {
+                    MPI_Request* request) {
     return persistent<Collective::bcast>(
         comm, count, type, request, [&] { return mpi.Bcast_init(buffer, count, type, root, comm, info, request); },
-        [&](Communicator& communicator) {
-            return objection(is_valid_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root));
-        },
+        [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
         [&](Communicator& communicator, const Decision& decision, int number) {
             return init_bcast(communicator, decision, number, buffer, static_cast<std::uint64_t>(count), type, root,
                               request);
@@ -129,60 +138,57 @@ int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Co
 }
 
 int wrap_Reduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-                     MPI_Info info, MPI_Request* request) noexcept {
+                     MPI_Info info, MPI_Request* request) {
     return reduce_init_any<Collective::reduce>(
         count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, request,
         [&] { return mpi.Reduce_init(send, receive, count, type, op, root, comm, info, request); });
 }
 
 int wrap_Allreduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                        MPI_Info info, MPI_Request* request) noexcept {
+                        MPI_Info info, MPI_Request* request) {
     return reduce_init_any<Collective::allreduce>(
         count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
         request, [&] { return mpi.Allreduce_init(send, receive, count, type, op, comm, info, request); });
 }
 
-int wrap_Start(MPI_Request* request) noexcept {
-    return any_persistent() ? start_persistent(request) : mpi.Start(request);
-}
+int wrap_Start(MPI_Request* request) { return any_persistent() ? start_persistent(request) : mpi.Start(request); }
 
-int wrap_Startall(int count, MPI_Request* requests) noexcept {
+int wrap_Startall(int count, MPI_Request* requests) {
     if (!any_persistent() || count < 0 || requests == nullptr) return mpi.Startall(count, requests);
     for (int i = 0; i < count; ++i)
         if (const int status = start_persistent(&requests[i]); status != MPI_SUCCESS) return status;
     return MPI_SUCCESS;
 }
 
-int wrap_Request_free(MPI_Request* request) noexcept {
+int wrap_Request_free(MPI_Request* request) {
     return any_persistent() ? free_persistent(request) : mpi.Request_free(request);
 }
 
-int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) noexcept {
+int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
     return ibcast(buffer, count, type, root, comm, request, mpi.Ibcast);
 }
 
-int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm,
-                  MPI_Request* request) noexcept {
+int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
     return ibcast(buffer, count, type, root, comm, request, mpi.Ibcast_c);
 }
 
 int wrap_Ireduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-                 MPI_Request* request) noexcept {
+                 MPI_Request* request) {
     return ireduce(send, receive, count, type, op, root, comm, request, mpi.Ireduce);
 }
 
 int wrap_Ireduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                   MPI_Comm comm, MPI_Request* request) noexcept {
+                   MPI_Comm comm, MPI_Request* request) {
     return ireduce(send, receive, count, type, op, root, comm, request, mpi.Ireduce_c);
 }
 
 int wrap_Iallreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                    MPI_Request* request) noexcept {
+                    MPI_Request* request) {
     return iallreduce(send, receive, count, type, op, comm, request, mpi.Iallreduce);
 }
 
 int wrap_Iallreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                      MPI_Request* request) noexcept {
+                      MPI_Request* request) {
     return iallreduce(send, receive, count, type, op, comm, request, mpi.Iallreduce_c);
 }
 

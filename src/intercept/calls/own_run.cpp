@@ -10,6 +10,7 @@
 #include "intercept/process/background.hpp"
 #include "intercept/types/datatype.hpp"
 #include "intercept/types/reduction_kernel.hpp"
+#include "progress/engine/cancellation.hpp"
 
 namespace hcoll {
 
@@ -33,6 +34,14 @@ private:
 
 int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MPI_Datatype type,
              const Elements& elements, MPI_Op op, LocalOperations& operations) {
+    const auto abandon = [&] {
+        own.network.abandon();
+        own.transport.abandon();
+        own.engine.abandon();
+        own.scratch.abandon();
+    };
+    const CancellationAtPoints cancellation;
+    OnUnwinding unwinding(abandon);
     own.network.begin(type, elements.bytes, op);
     own.transport.begin(elements);
     Status status = own.engine.start(plan, buffers, own.transport, operations);
@@ -41,13 +50,10 @@ int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MP
         status = own.engine.advance();
         if (Background::calls_must_move()) [[unlikely]]
             Background::get().in_flight().drive();
+        CancellationAtPoints::here();
     }
-    if (status != MPI_SUCCESS) {
-        own.network.abandon();
-        own.transport.abandon();
-        own.engine.abandon();
-        own.scratch.abandon();
-    }
+    unwinding.is_over();
+    if (status != MPI_SUCCESS) abandon();
     return status;
 }
 
@@ -81,9 +87,9 @@ public:
             const std::size_t count = std::min(step, elements - first);
             const std::size_t offset = first * element_bytes;
             std::memcpy(piece.data(), right + offset, count * element_bytes);
-            if (const int status = mpi.Reduce_local(left + offset, piece.data(), static_cast<int>(count), type_, op_);
-                status != MPI_SUCCESS)
-                status_ = status;
+            const int status = call_application(
+                [&] { return mpi.Reduce_local(left + offset, piece.data(), static_cast<int>(count), type_, op_); });
+            if (status != MPI_SUCCESS) status_ = status;
             std::memcpy(result + offset, piece.data(), count * element_bytes);
         }
     }
@@ -133,6 +139,7 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
     }
     if (!is_predefined_op(op) || !is_predefined_type(type)) return nullptr;
     const Kernel kernel = find_kernel(op, type);
+    if (known.size() == OwnAlgorithms::most_known_reductions) known.pop_back();
     known.push_back({.op = op,
                      .type = type,
                      .element_bytes = is_contiguous(type) ? static_cast<std::size_t>(type_size(type)) : 0,
@@ -144,7 +151,7 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
 
 int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
                      MPI_Datatype type, int root) {
-    return guarded(communicator.handle(), [&]() -> int {
+    return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         ++own.uses;
         const std::uint64_t bytes = count * type_size(type);
@@ -172,7 +179,7 @@ int run_shared_bcast(Communicator& communicator, const Decision& decision, void*
 
 int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                          const Reduction& reduction, const OwnAlgorithms::KnownReduction& known) {
-    return guarded(communicator.handle(), [&]() -> int {
+    return guarded(communicator, [&]() -> int {
         ++communicator.own().uses;
         NodeCollectives& node = *communicator.own().node;
         auto* output = static_cast<std::byte*>(reduction.receive_buffer);
@@ -195,7 +202,7 @@ int run_shared_reduction(Communicator& communicator, const Decision& decision, C
 }
 
 int run_shared_barrier(Communicator& communicator) {
-    return guarded(communicator.handle(), [&]() -> int {
+    return guarded(communicator, [&]() -> int {
         ++communicator.own().uses;
         communicator.own().node->barrier();
         return MPI_SUCCESS;
@@ -204,7 +211,7 @@ int run_shared_barrier(Communicator& communicator) {
 
 int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
               MPI_Datatype type, int root) {
-    return guarded(communicator.handle(), [&]() -> int {
+    return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         ++own.uses;
         const std::uint64_t bytes = count * type_size(type);
@@ -232,7 +239,7 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
 
 int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                   const Reduction& reduction) {
-    return guarded(communicator.handle(), [&]() -> int {
+    return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         ++own.uses;
         const std::uint64_t size = type_size(reduction.type);
@@ -271,7 +278,7 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
 
 int run_blocks(Communicator& communicator, const Decision& decision, Collective collective,
                const BlockArguments& blocks) {
-    return guarded(communicator.handle(), [&]() -> int {
+    return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         ++own.uses;
         const int rank = communicator.rank();
@@ -335,7 +342,7 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
 }
 
 int run_barrier(Communicator& communicator, const Decision& decision) {
-    return guarded(communicator.handle(), [&]() -> int {
+    return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         ++own.uses;
         const auto plan = own.plans.get({.collective = Collective::barrier, .units = 1}, [&] {

@@ -136,7 +136,7 @@ int PersistentCollective::start(MPI_Request* request) {
 
 int init_bcast(Communicator& communicator, const Decision& decision, int number, void* buffer, std::uint64_t count,
                MPI_Datatype type, int root, MPI_Request* request) {
-    return guarded(communicator.handle(), [&] {
+    return guarded(communicator, [&] {
         std::unique_ptr<PlanRun> run;
         const int status = make_bcast(communicator, decision, buffer, count, type, root, run);
         return status != MPI_SUCCESS ? status : init(communicator, number, std::move(run), request);
@@ -145,7 +145,7 @@ int init_bcast(Communicator& communicator, const Decision& decision, int number,
 
 int init_reduction(Communicator& communicator, const Decision& decision, int number, Collective collective,
                    const Reduction& reduction, MPI_Request* request) {
-    return guarded(communicator.handle(), [&] {
+    return guarded(communicator, [&] {
         std::unique_ptr<PlanRun> run;
         const int status = make_reduction(communicator, decision, collective, reduction, run);
         return status != MPI_SUCCESS ? status : init(communicator, number, std::move(run), request);

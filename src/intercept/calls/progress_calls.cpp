@@ -30,16 +30,25 @@ void note_nobody(MPI_Status* status) {
     status->MPI_TAG = MPI_ANY_TAG;
 }
 
-// Both ends of an exchange, the receive being posted; `result` says whether the send was begun. What cannot be sent must leave no
-// receive behind.
-int finish_both(int result, MPI_Request& sending, MPI_Request& receiving, int source, MPI_Status* status) {
-    if (result != MPI_SUCCESS) {
-        mpi.Cancel(&receiving);
-        mpi.Wait(&receiving, MPI_STATUS_IGNORE);
-        return result;
+// A receive that its call has posted. What cannot be sent must leave no receive behind, whether it returns an error or the
+// application's error handler throws.
+class PostedReceive {
+public:
+    PostedReceive() = default;
+    ~PostedReceive() {
+        if (request == MPI_REQUEST_NULL || mpi.Cancel(&request) != MPI_SUCCESS) return;
+        mpi.Wait(&request, MPI_STATUS_IGNORE);
     }
+    PostedReceive(const PostedReceive&) = delete;
+    PostedReceive& operator=(const PostedReceive&) = delete;
+
+    MPI_Request request = MPI_REQUEST_NULL;
+};
+
+// Both ends of an exchange, which are begun.
+int finish_both(MPI_Request& sending, PostedReceive& receiving, int source, MPI_Status* status) {
     const int sent = finish_one(sending, MPI_STATUS_IGNORE);
-    const int received = finish_one(receiving, status);
+    const int received = finish_one(receiving.request, status);
     if (received == MPI_SUCCESS && source == MPI_PROC_NULL) note_nobody(status);
     return sent != MPI_SUCCESS ? sent : received;
 }
@@ -58,24 +67,24 @@ int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination
     int packed = 0;
     if (result == MPI_SUCCESS) result = mpi.Pack(buffer, count, type, copy.data(), bytes, &packed, comm);
     if (result != MPI_SUCCESS) return result;
-    MPI_Request receiving = MPI_REQUEST_NULL;
+    PostedReceive receiving;
     MPI_Request sending = MPI_REQUEST_NULL;
-    result = mpi.Irecv(buffer, count, type, source, receive_tag, comm, &receiving);
+    result = mpi.Irecv(buffer, count, type, source, receive_tag, comm, &receiving.request);
     if (result != MPI_SUCCESS) return result;
     result = mpi.Isend(copy.data(), packed, MPI_PACKED, destination, send_tag, comm, &sending);
-    return finish_both(result, sending, receiving, source, status);
+    return result != MPI_SUCCESS ? result : finish_both(sending, receiving, source, status);
 }
 
 }  // namespace
 
-int wrap_Wait(MPI_Request* request, MPI_Status* status) noexcept {
+int wrap_Wait(MPI_Request* request, MPI_Status* status) {
     if (!Background::is_any_in_flight()) [[likely]]
         return mpi.Wait(request, status);
     return help_until([&](int& done) { return mpi.Test(request, &done, status); },
                       [&] { return mpi.Wait(request, status); });
 }
 
-int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
+int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
     const bool is_openmpi = Process::vendor_kind() == VendorKind::openmpi;
     // With MPI_THREAD_MULTIPLE, Open MPI's waits for ever where one of them has failed, and the level is this library's doing.
     if (is_openmpi && (Background::is_any_in_flight() || Background::get().told_level() >= 0)) {
@@ -106,14 +115,14 @@ int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) noexcep
     return mpi.Waitall(count, requests, statuses);
 }
 
-int wrap_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) noexcept {
+int wrap_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
     if (!Background::calls_must_move()) [[likely]]
         return mpi.Waitany(count, requests, index, status);
     return help_until([&](int& done) { return mpi.Testany(count, requests, index, &done, status); },
                       [&] { return mpi.Waitany(count, requests, index, status); });
 }
 
-int wrap_Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) noexcept {
+int wrap_Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
     if (!Background::calls_must_move()) [[likely]]
         return mpi.Waitsome(count, requests, completed, indices, statuses);
     return help_until(
@@ -125,54 +134,53 @@ int wrap_Waitsome(int count, MPI_Request* requests, int* completed, int* indices
         [&] { return mpi.Waitsome(count, requests, completed, indices, statuses); });
 }
 
-int wrap_Test(MPI_Request* request, int* flag, MPI_Status* status) noexcept {
+int wrap_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     help_once();
     return mpi.Test(request, flag, status);
 }
 
-int wrap_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) noexcept {
+int wrap_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
     help_once();
     return mpi.Testall(count, requests, flag, statuses);
 }
 
-int wrap_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) noexcept {
+int wrap_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
     help_once();
     return mpi.Testany(count, requests, index, flag, status);
 }
 
-int wrap_Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) noexcept {
+int wrap_Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
     help_once();
     return mpi.Testsome(count, requests, completed, indices, statuses);
 }
 
-int wrap_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexcept {
+int wrap_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     help_once();
     return mpi.Request_get_status(request, flag, status);
 }
 
-int wrap_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept {
+int wrap_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
         MPI_STATUS_IGNORE,
         [&](MPI_Request* request) { return mpi.Isend(buffer, count, type, destination, tag, comm, request); },
         [&] { return mpi.Send(buffer, count, type, destination, tag, comm); });
 }
 
-int wrap_Ssend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept {
+int wrap_Ssend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
         MPI_STATUS_IGNORE,
         [&](MPI_Request* request) { return mpi.Issend(buffer, count, type, destination, tag, comm, request); },
         [&] { return mpi.Ssend(buffer, count, type, destination, tag, comm); });
 }
 
-int wrap_Rsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept {
+int wrap_Rsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
         MPI_STATUS_IGNORE,
         [&](MPI_Request* request) { return mpi.Irsend(buffer, count, type, destination, tag, comm, request); },
         [&] { return mpi.Rsend(buffer, count, type, destination, tag, comm); });
 }
 
-int wrap_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-              MPI_Status* status) noexcept {
+int wrap_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) {
     if (source == MPI_PROC_NULL) return mpi.Recv(buffer, count, type, source, tag, comm, status);
     return apart(
         status, [&](MPI_Request* request) { return mpi.Irecv(buffer, count, type, source, tag, comm, request); },
@@ -181,50 +189,50 @@ int wrap_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, M
 
 int wrap_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int destination, int send_tag,
                   void* receive, int receive_count, MPI_Datatype receive_type, int source, int receive_tag,
-                  MPI_Comm comm, MPI_Status* status) noexcept {
+                  MPI_Comm comm, MPI_Status* status) {
     if (!Background::calls_must_move()) [[likely]]
         return mpi.Sendrecv(send, send_count, send_type, destination, send_tag, receive, receive_count, receive_type,
                             source, receive_tag, comm, status);
-    MPI_Request receiving = MPI_REQUEST_NULL;
+    PostedReceive receiving;
     MPI_Request sending = MPI_REQUEST_NULL;
-    int result = mpi.Irecv(receive, receive_count, receive_type, source, receive_tag, comm, &receiving);
+    int result = mpi.Irecv(receive, receive_count, receive_type, source, receive_tag, comm, &receiving.request);
     if (result != MPI_SUCCESS) return result;
     result = mpi.Isend(send, send_count, send_type, destination, send_tag, comm, &sending);
-    return finish_both(result, sending, receiving, source, status);
+    return result != MPI_SUCCESS ? result : finish_both(sending, receiving, source, status);
 }
 
 int wrap_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination, int send_tag, int source,
-                          int receive_tag, MPI_Comm comm, MPI_Status* status) noexcept {
+                          int receive_tag, MPI_Comm comm, MPI_Status* status) {
     if (!Background::calls_must_move()) [[likely]]
         return mpi.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
     return sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
 }
 
-int wrap_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
+int wrap_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
     if (!Background::calls_must_move()) [[likely]]
         return mpi.Probe(source, tag, comm, status);
     return help_until([&](int& done) { return mpi.Iprobe(source, tag, comm, &done, status); },
                       [&] { return mpi.Probe(source, tag, comm, status); });
 }
 
-int wrap_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) noexcept {
+int wrap_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
     help_once();
     return mpi.Iprobe(source, tag, comm, flag, status);
 }
 
-int wrap_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) noexcept {
+int wrap_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
     if (!Background::calls_must_move()) [[likely]]
         return mpi.Mprobe(source, tag, comm, message, status);
     return help_until([&](int& done) { return mpi.Improbe(source, tag, comm, &done, message, status); },
                       [&] { return mpi.Mprobe(source, tag, comm, message, status); });
 }
 
-int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) noexcept {
+int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
     help_once();
     return mpi.Improbe(source, tag, comm, flag, message, status);
 }
 
-int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) noexcept {
+int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
     return apart(
         status, [&](MPI_Request* request) { return mpi.Imrecv(buffer, count, type, message, request); },
         [&] { return mpi.Mrecv(buffer, count, type, message, status); });

@@ -5,81 +5,77 @@
 
 namespace hcoll {
 
-int wrap_Init(int* argc, char*** argv) noexcept;
-int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) noexcept;
-int wrap_Finalize() noexcept;
-int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, Session* session) noexcept;
-int wrap_Session_finalize(Session* session) noexcept;
-int wrap_Session_get_info(Session session, MPI_Info* info) noexcept;
-int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) noexcept;
-int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) noexcept;
-int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
-                MPI_Comm comm) noexcept;
+int wrap_Init(int* argc, char*** argv);
+int wrap_Init_thread(int* argc, char*** argv, int required, int* provided);
+int wrap_Finalize();
+int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, Session* session);
+int wrap_Session_finalize(Session* session);
+int wrap_Session_get_info(Session session, MPI_Info* info);
+int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
+int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm);
+int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
 int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                  MPI_Comm comm) noexcept;
-int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept;
-int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                     MPI_Comm comm) noexcept;
-int wrap_Barrier(MPI_Comm comm) noexcept;
+                  MPI_Comm comm);
+int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int wrap_Barrier(MPI_Comm comm);
 int wrap_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-                MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept;
+                MPI_Datatype receive_type, int root, MPI_Comm comm);
 int wrap_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                  MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept;
+                  MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm);
 int wrap_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-                 MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept;
+                 MPI_Datatype receive_type, int root, MPI_Comm comm);
 int wrap_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                   MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) noexcept;
+                   MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm);
 int wrap_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-                   MPI_Datatype receive_type, MPI_Comm comm) noexcept;
+                   MPI_Datatype receive_type, MPI_Comm comm);
 int wrap_Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                     MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) noexcept;
-int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) noexcept;
-int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm,
-                  MPI_Request* request) noexcept;
+                     MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm);
+int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request);
+int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request);
 int wrap_Ireduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-                 MPI_Request* request) noexcept;
+                 MPI_Request* request);
 int wrap_Ireduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                   MPI_Comm comm, MPI_Request* request) noexcept;
+                   MPI_Comm comm, MPI_Request* request);
 int wrap_Iallreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                    MPI_Request* request) noexcept;
+                    MPI_Request* request);
 int wrap_Iallreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                      MPI_Request* request) noexcept;
+                      MPI_Request* request);
 int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
-                    MPI_Request* request) noexcept;
+                    MPI_Request* request);
 int wrap_Reduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-                     MPI_Info info, MPI_Request* request) noexcept;
+                     MPI_Info info, MPI_Request* request);
 int wrap_Allreduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                        MPI_Info info, MPI_Request* request) noexcept;
-int wrap_Start(MPI_Request* request) noexcept;
-int wrap_Startall(int count, MPI_Request* requests) noexcept;
-int wrap_Request_free(MPI_Request* request) noexcept;
-int wrap_Query_thread(int* provided) noexcept;
-int wrap_Wait(MPI_Request* request, MPI_Status* status) noexcept;
-int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) noexcept;
-int wrap_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) noexcept;
-int wrap_Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) noexcept;
-int wrap_Test(MPI_Request* request, int* flag, MPI_Status* status) noexcept;
-int wrap_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) noexcept;
-int wrap_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) noexcept;
-int wrap_Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) noexcept;
-int wrap_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexcept;
-int wrap_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept;
-int wrap_Ssend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept;
-int wrap_Rsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) noexcept;
-int wrap_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-              MPI_Status* status) noexcept;
+                        MPI_Info info, MPI_Request* request);
+int wrap_Start(MPI_Request* request);
+int wrap_Startall(int count, MPI_Request* requests);
+int wrap_Request_free(MPI_Request* request);
+int wrap_Query_thread(int* provided);
+int wrap_Wait(MPI_Request* request, MPI_Status* status);
+int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses);
+int wrap_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status);
+int wrap_Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses);
+int wrap_Test(MPI_Request* request, int* flag, MPI_Status* status);
+int wrap_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses);
+int wrap_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status);
+int wrap_Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses);
+int wrap_Request_get_status(MPI_Request request, int* flag, MPI_Status* status);
+int wrap_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm);
+int wrap_Ssend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm);
+int wrap_Rsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm);
+int wrap_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status);
 int wrap_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int destination, int send_tag,
                   void* receive, int receive_count, MPI_Datatype receive_type, int source, int receive_tag,
-                  MPI_Comm comm, MPI_Status* status) noexcept;
+                  MPI_Comm comm, MPI_Status* status);
 int wrap_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination, int send_tag, int source,
-                          int receive_tag, MPI_Comm comm, MPI_Status* status) noexcept;
-int wrap_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept;
-int wrap_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) noexcept;
-int wrap_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) noexcept;
-int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) noexcept;
-int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) noexcept;
-int wrap_Comm_free(MPI_Comm* comm) noexcept;
-int wrap_Comm_disconnect(MPI_Comm* comm) noexcept;
+                          int receive_tag, MPI_Comm comm, MPI_Status* status);
+int wrap_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status);
+int wrap_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status);
+int wrap_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status);
+int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status);
+int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status);
+int wrap_Comm_free(MPI_Comm* comm);
+int wrap_Comm_disconnect(MPI_Comm* comm);
 int wrap_Comm_dup(MPI_Comm comm, MPI_Comm* made);
 int wrap_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made);
 int wrap_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made);
@@ -103,7 +99,7 @@ int wrap_Comm_spawn_multiple(int count, char** commands, char*** arguments, cons
 int wrap_Comm_accept(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made);
 int wrap_Comm_connect(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made);
 int wrap_Comm_join(int descriptor, MPI_Comm* made);
-int wrap_Pcontrol(int level) noexcept;
+int wrap_Pcontrol(int level);
 
 // For hcoll-info; see backend.h.
 int describe_job(char** json_text);

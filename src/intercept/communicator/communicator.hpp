@@ -44,7 +44,8 @@ inline constexpr const char* no_context = "the MPI library has no further commun
 inline constexpr const char* order =
     "the operation does not commute, and the algorithm does not keep the order of ranks";
 inline constexpr const char* no_kernel = "over shared memory only predefined operations on elements without gaps";
-inline constexpr const char* arguments = "arguments for the vendor to judge";
+inline constexpr const char* arguments = "wrong arguments";
+inline constexpr const char* extent = "a type whose elements do not follow one another in memory";
 inline constexpr const char* too_long = "more than 1 GB in one message";
 inline constexpr const char* no_tags = "no tags are left for one more persistent collective";
 inline constexpr const char* no_bytes = "no bytes";
@@ -52,6 +53,7 @@ inline constexpr const char* no_progress = "nothing would move it in the backgro
 inline constexpr const char* not_in_background =
     "only predefined operations and types without gaps run in the background";
 inline constexpr const char* disabled = "LIBHCOLL_ENABLE=0";
+inline constexpr const char* unwound = "an exception of the application went through a collective on it";
 inline constexpr const char* freed = "being freed";
 inline constexpr const char* device = "a GPU runtime is loaded: buffers may be the device's";
 inline constexpr const char* not_watched = "the MPI library does not tell when it is freed";
@@ -128,6 +130,11 @@ public:
     int rank() const { return rank_; }
     int size() const { return size_; }
     OwnAlgorithms& own() { return *own_; }
+    // An own run was unwound through (an exception of the application, a cancelled thread): this rank runs none here again.
+    void give_to_vendor_after_unwinding() {
+        own_->is_broken = true;
+        give_to_vendor(reason::unwound);
+    }
 
 private:
     enum class Mode : std::uint8_t { counting, own, vendor };

@@ -104,7 +104,9 @@ struct OwnAlgorithms {
           network(carriers, flow, tag_upper_bound, leaders),
           nonblocking(placement->ranks(), settings.plan_cache, PointToPoint::nonblocking_sequences(tag_upper_bound),
                       PointToPoint::persistent_sequences(tag_upper_bound)),
-          transport(network, drive_vendor, this) {}
+          transport(network, drive_vendor, this) {
+        known_reductions.reserve(most_known_reductions);
+    }
     OwnAlgorithms(const OwnAlgorithms&) = delete;
     OwnAlgorithms& operator=(const OwnAlgorithms&) = delete;
 
@@ -116,7 +118,7 @@ struct OwnAlgorithms {
     static void drive_vendor(void* own);
 
     // Is nothing of it in use, so that another communicator of the same processes may have it? On this rank: others may yet be busy.
-    bool is_idle() const { return !nonblocking.any_under_way() && !nonblocking.has_persistent(); }
+    bool is_idle() const { return !is_broken && !nonblocking.any_under_way() && !nonblocking.has_persistent(); }
     // Frees what is the vendor's: a call of all its ranks, in an order that they share where they free several.
     void free_communicators();
 
@@ -128,6 +130,7 @@ struct OwnAlgorithms {
     MPI_Comm leaders;          // of the nodes' leaders, where an algorithm wants it, on those that are
     std::uint64_t serial = 0;  // the same on all ranks, and rising: the order in which duplicates are freed
     std::uint64_t uses = 0;    // so many collectives have begun on it
+    bool is_broken = false;    // a collective on it did not come to its end
     std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
     DecisionTables decisions;
     // Why no message of a collective runs here; nullptr where some do.
@@ -151,6 +154,8 @@ struct OwnAlgorithms {
         Kernel kernel;              // nullptr where the vendor combines
         bool is_proven;             // MPI defines the pair (there is a kernel), or the vendor takes it
     };
+    // No more than there is room for from the beginning: they are looked up where no lack of memory can be told.
+    static constexpr std::size_t most_known_reductions = 64;
     std::vector<KnownReduction> known_reductions;
     // The last one that ran over shared memory, by collective: programs make the same call over and over.
     struct RepeatedReduction {

@@ -100,7 +100,7 @@ RaisedSessions& raised_sessions() {
 
 }  // namespace
 
-int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, Session* session) noexcept {
+int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, Session* session) {
     Background& background = Background::get();
     // A handle that is no info is for the vendor to judge, and so is everything where nothing here could change.
     const bool may_raise = background.level_to_ask(unknown_level) != unknown_level;
@@ -126,7 +126,7 @@ int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, Session* session) n
     return MPI_SUCCESS;
 }
 
-int wrap_Session_finalize(Session* session) noexcept {
+int wrap_Session_finalize(Session* session) {
 #if MPI_VERSION >= 4
     const bool is_one = session != nullptr && *session != MPI_SESSION_NULL;
 #else
@@ -146,7 +146,7 @@ int wrap_Session_finalize(Session* session) noexcept {
     return status;
 }
 
-int wrap_Session_get_info(Session session, MPI_Info* info) noexcept {
+int wrap_Session_get_info(Session session, MPI_Info* info) {
     const int status = mpi.Session_get_info(session, info);
     if (status != MPI_SUCCESS) return status;
     if (const int asked = raised_sessions().asked_by(session); asked != unknown_level) set_level(*info, asked);

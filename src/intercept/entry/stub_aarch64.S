@@ -45,11 +45,15 @@
     b.eq hcoll_level
 .endm
 
+/* None of them has a frame: whoever unwinds the stack finds the caller from any of them. */
+    .text
+    .cfi_startproc
 #include "intercept/entry/stub_functions.inc"
 
 hcoll_level:
     hcoll_load_slot
     hcoll_new_slot
+    .cfi_endproc
 
 /* w17: the slot. Saves what may hold arguments, and x8, the address of a returned structure. */
     .type hcoll_unbound, %function

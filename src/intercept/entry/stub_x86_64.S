@@ -41,11 +41,15 @@
     je hcoll_level
 .endm
 
+/* None of them has a frame: whoever unwinds the stack finds the caller from any of them. */
+    .text
+    .cfi_startproc
 #include "intercept/entry/stub_functions.inc"
 
 hcoll_level:
     jmpq *(hcoll_slots + 8 * hcoll_slot)(%rip)
     hcoll_new_slot
+    .cfi_endproc
 
 /* %r11d: the slot. Saves what may hold arguments (%rax counts the vector registers of a variadic call). */
     .type hcoll_unbound, @function
@@ -93,6 +97,7 @@ hcoll_unbound:
     movq 168(%rsp), %r9
     movq 176(%rsp), %rax
     leave
+    .cfi_restore %rbp
     .cfi_def_cfa %rsp, 8
     jmpq *%r11
     .cfi_endproc

@@ -5,11 +5,28 @@
 #include <new>
 #include <utility>
 
+#include "progress/engine/cancellation.hpp"
+
 namespace hcoll {
 
 using std::chrono::steady_clock;
 
-void InFlight::add(std::unique_ptr<BackgroundOperation> operation) noexcept {
+void InFlight::add(std::unique_ptr<BackgroundOperation> operation) {
+    const NoCancellation whole;
+    put(std::move(operation));
+}
+
+void InFlight::add_and_lead(std::unique_ptr<BackgroundOperation> operation, std::chrono::nanoseconds patience) {
+    const NoCancellation whole;
+    put_and_lead(std::move(operation), patience);
+}
+
+bool InFlight::drive(Driver driver) {
+    const NoCancellation whole;
+    return move_all(driver);
+}
+
+void InFlight::put(std::unique_ptr<BackgroundOperation> operation) noexcept {
     {
         const std::lock_guard lock(mutex_);
         if (operation->has_callers_part_) with_callers_part_.fetch_add(1, std::memory_order_release);
@@ -20,7 +37,7 @@ void InFlight::add(std::unique_ptr<BackgroundOperation> operation) noexcept {
     arrival_.notify_one();
 }
 
-void InFlight::add_and_lead(std::unique_ptr<BackgroundOperation> operation,
+void InFlight::put_and_lead(std::unique_ptr<BackgroundOperation> operation,
                             std::chrono::nanoseconds patience) noexcept {
     std::shared_ptr<Leading> leading;
     if (given_up_.load(std::memory_order_relaxed) == 0) {
@@ -34,14 +51,14 @@ void InFlight::add_and_lead(std::unique_ptr<BackgroundOperation> operation,
     const auto until = leading == nullptr ? now : now + patience;
     operation->leading_ = leading;
     operation->left_until_ = until;
-    add(std::move(operation));
+    put(std::move(operation));
     if (leading == nullptr) {
-        drive(Driver::background);
+        move_all(Driver::background);
         return;
     }
     // Who would only wait may as well run the rest.
     while (true) {
-        const bool has_moved = drive(Driver::leader) || drive(Driver::caller);
+        const bool has_moved = move_all(Driver::leader) || move_all(Driver::caller);
         if (leading->state.load(std::memory_order_acquire) == Leading::over) return;
         if (steady_clock::now() >= until) break;
         if (!has_moved) sched_yield();
@@ -87,7 +104,7 @@ void InFlight::stop_leading(BackgroundOperation& operation) noexcept {
     arrival_.notify_one();
 }
 
-bool InFlight::drive(Driver driver) noexcept {
+bool InFlight::move_all(Driver driver) noexcept {
     if (is_driven_.test_and_set(std::memory_order_acquire)) return false;
     bool has_moved = false;
     bool are_all_left = true;

@@ -49,14 +49,16 @@ public:
     // calls that only begin something; or a call that leads.
     enum class Driver { caller, background, leader };
 
+    // A thread that is cancelled meanwhile is so at the end of each of these, as it left the operations whole.
+    //
     // From any thread. The operation is moved by those who drive, from the next time on.
-    void add(std::unique_ptr<BackgroundOperation> operation) noexcept;
+    void add(std::unique_ptr<BackgroundOperation> operation);
     // The same, where it begins with the callers' part, which the call leads: returns when that is over, or `patience` is, since
     // others may come late. Where an earlier one has lost its patience, and is not over yet, it has none.
-    void add_and_lead(std::unique_ptr<BackgroundOperation> operation, std::chrono::nanoseconds patience) noexcept;
+    void add_and_lead(std::unique_ptr<BackgroundOperation> operation, std::chrono::nanoseconds patience);
     // Moves all of them once, in the order in which they were added. False where nothing has moved, or where another thread
     // is at it, or this one, further up its stack.
-    bool drive(Driver driver = Driver::caller) noexcept;
+    bool drive(Driver driver = Driver::caller);
     // Is any of them not complete? One load: asked in every call.
     bool any() const { return count_.load(std::memory_order_acquire) != 0; }
     // Has any of them a part that is the callers'?
@@ -71,6 +73,9 @@ public:
     void interrupt();
 
 private:
+    void put(std::unique_ptr<BackgroundOperation> operation) noexcept;
+    void put_and_lead(std::unique_ptr<BackgroundOperation> operation, std::chrono::nanoseconds patience) noexcept;
+    bool move_all(Driver driver) noexcept;
     static bool is_left_to_callers(BackgroundOperation& operation) noexcept;
     static Part part_for(Driver driver, BackgroundOperation& operation) noexcept;
     std::unique_ptr<BackgroundOperation> take_arrivals();

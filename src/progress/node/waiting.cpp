@@ -10,6 +10,8 @@
 #include <climits>
 #include <ctime>
 
+#include "progress/engine/cancellation.hpp"
+
 namespace hcoll {
 
 namespace {
@@ -51,6 +53,7 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
         return;
     }
     spins_ = std::max(spins_ / 2, fewest_spins_);
+    const CancellationAtPoints cancellation;
     constexpr int most_yields = 2000;
     constexpr int yields_between_drives = 16;
     for (int i = 1, vain = 0; i <= most_yields && vain <= most_vain_yields_; ++i) {
@@ -71,6 +74,7 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
             syscall(SYS_futex, low_half(flag), FUTEX_WAIT, static_cast<std::uint32_t>(seen), &timeout, nullptr, 0);
         flag.sleepers.fetch_sub(1, std::memory_order_relaxed);
         if (flag.value.load(std::memory_order_acquire) >= value) return;
+        CancellationAtPoints::here();
         progress_(context_);
     }
 }

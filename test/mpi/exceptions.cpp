@@ -1,0 +1,295 @@
+// Exceptions of the application, thrown by its own functions that MPI calls (error handlers, operations, attribute functions), and
+// threads that are cancelled: they pass through the library as through MPI alone. What they passed through can be used afterwards.
+//
+//   --case NAME   one of the cases in the table at the end
+#include "../support/program.hpp"
+#include "communicator_use.hpp"
+
+#include <hcoll/hcoll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <functional>
+#include <new>
+#include <vector>
+
+using namespace hcoll::test;
+
+namespace {
+
+struct ErrorOfMpi {
+    int code;
+};
+
+void throw_error(MPI_Comm* /*comm*/, int* code, ...) { throw ErrorOfMpi{*code}; }
+
+struct WrongCall {
+    const char* name;
+    std::function<void(MPI_Comm)> call;
+};
+
+// Calls that this rank alone makes.
+std::vector<WrongCall> wrong_calls() {
+    static std::array<double, 4> x{};
+    static std::array<double, 4> y{};
+    return {
+        {"MPI_Bcast", [](MPI_Comm comm) { MPI_Bcast(x.data(), 1, MPI_DOUBLE, 1000, comm); }},
+        {"MPI_Allreduce",
+         [](MPI_Comm comm) { MPI_Allreduce(x.data(), y.data(), 1, MPI_DATATYPE_NULL, MPI_SUM, comm); }},
+        {"MPI_Reduce", [](MPI_Comm comm) { MPI_Reduce(x.data(), y.data(), 1, MPI_DOUBLE, MPI_OP_NULL, 0, comm); }},
+        {"MPI_Gather",
+         [](MPI_Comm comm) { MPI_Gather(x.data(), 1, MPI_DATATYPE_NULL, y.data(), 1, MPI_DOUBLE, 0, comm); }},
+        {"MPI_Ibcast",
+         [](MPI_Comm comm) {
+             MPI_Request request = MPI_REQUEST_NULL;
+             MPI_Ibcast(x.data(), 1, MPI_DOUBLE, 1000, comm, &request);
+         }},
+        {"MPI_Recv", [](MPI_Comm comm) { MPI_Recv(x.data(), 1, MPI_DOUBLE, 1000, 0, comm, MPI_STATUS_IGNORE); }},
+        {"MPI_Sendrecv",
+         [](MPI_Comm comm) {
+             MPI_Sendrecv(x.data(), 1, MPI_DOUBLE, 1000, 0, y.data(), 1, MPI_DOUBLE, 0, 0, comm, MPI_STATUS_IGNORE);
+         }},
+        {"MPI_Waitall", [](MPI_Comm) { MPI_Waitall(-1, nullptr, nullptr); }},
+    };
+}
+
+void catch_all(MPI_Comm comm, MPI_Errhandler throwing) {
+    for (const WrongCall& wrong : wrong_calls()) {
+        for (const MPI_Comm each : {comm, MPI_COMM_WORLD, MPI_COMM_SELF})
+            check(MPI_Comm_set_errhandler(each, throwing));
+        bool caught = false;
+        try {
+            wrong.call(comm);
+        } catch (const ErrorOfMpi& error) {
+            caught = error.code != MPI_SUCCESS;
+        }
+        for (const MPI_Comm each : {comm, MPI_COMM_WORLD, MPI_COMM_SELF})
+            check(MPI_Comm_set_errhandler(each, MPI_ERRORS_ARE_FATAL));
+        require(caught, std::string(wrong.name) + ": the error handler's exception did not come back");
+    }
+}
+
+void error_handlers_throw() {
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    use(comm, 8, 1);
+    MPI_Errhandler throwing = MPI_ERRHANDLER_NULL;
+    check(MPI_Comm_create_errhandler(throw_error, &throwing));
+    for (const int level : {HCOLL_PCONTROL_VENDOR, HCOLL_PCONTROL_OWN}) {
+        check(MPI_Pcontrol(level));
+        catch_all(comm, throwing);
+        use(comm, 8, 2);
+    }
+    check(MPI_Errhandler_free(&throwing));
+    check(MPI_Comm_free(&comm));
+}
+
+// The same while something is in flight, which the last rank begins when the others have thrown.
+void error_handlers_throw_beside_what_is_in_flight() {
+    int rank = 0;
+    int size = 0;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    use(MPI_COMM_WORLD, 8, 1);
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    MPI_Errhandler throwing = MPI_ERRHANDLER_NULL;
+    check(MPI_Comm_create_errhandler(throw_error, &throwing));
+    int sum = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    for (int round = 0; round < 3; ++round) {
+        if (rank == size - 1)
+            for (int peer = 0; peer < size - 1; ++peer)
+                check(MPI_Recv(nullptr, 0, MPI_INT, peer, 5, comm, MPI_STATUS_IGNORE));
+        check(MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request));
+        if (rank != size - 1) {
+            catch_all(comm, throwing);
+            check(MPI_Send(nullptr, 0, MPI_INT, size - 1, 5, comm));
+        }
+        check(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        require(sum == size * (size - 1) / 2, "a sum that was in flight is wrong");
+        use(comm, 8, 2);
+    }
+    check(MPI_Errhandler_free(&throwing));
+    check(MPI_Comm_free(&comm));
+}
+
+enum class Throwing { nothing, error, bad_alloc };
+Throwing operation_throws = Throwing::nothing;
+
+void add_or_throw(void* left, void* right, int* count, MPI_Datatype* /*type*/) {
+    if (operation_throws == Throwing::error) throw ErrorOfMpi{1};
+    if (operation_throws == Throwing::bad_alloc) throw std::bad_alloc();
+    for (int i = 0; i < *count; ++i) static_cast<int*>(right)[i] += static_cast<int*>(left)[i];
+}
+
+// On all ranks: each of two combines what the other one sent.
+void operations_throw() {
+    int size = 0;
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    MPI_Op add = MPI_OP_NULL;
+    check(MPI_Op_create(add_or_throw, 1, &add));
+    for (const Throwing throwing : {Throwing::error, Throwing::bad_alloc}) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        use(comm, 8, 1);
+        const auto sum = [&] {
+            std::vector<int> ones(1000, 1);
+            std::vector<int> sums(1000, 0);
+            check(MPI_Allreduce(ones.data(), sums.data(), 1000, MPI_INT, add, comm));
+            require(sums.front() == size && sums.back() == size, "a sum by an operation of the application is wrong");
+        };
+        sum();
+        operation_throws = throwing;
+        bool caught = false;
+        try {
+            sum();
+        } catch (const ErrorOfMpi&) {
+            caught = throwing == Throwing::error;
+        } catch (const std::bad_alloc&) {
+            caught = throwing == Throwing::bad_alloc;
+        }
+        require(caught, "the operation's exception did not come back");
+        operation_throws = Throwing::nothing;
+        check(MPI_Barrier(MPI_COMM_WORLD));
+        sum();
+        use(comm, 8, 2);
+        check(MPI_Comm_free(&comm));
+    }
+    check(MPI_Op_free(&add));
+}
+
+bool attributes_throw = false;
+
+int copy_or_throw(MPI_Comm, int, void*, void*, void*, int* flag) {
+    *flag = 1;
+    if (attributes_throw) throw ErrorOfMpi{2};
+    return MPI_SUCCESS;
+}
+
+int delete_or_throw(MPI_Comm, int, void*, void*) {
+    if (attributes_throw) throw ErrorOfMpi{3};
+    return MPI_SUCCESS;
+}
+
+void attribute_functions_throw() {
+    int keyval = MPI_KEYVAL_INVALID;
+    check(MPI_Comm_create_keyval(copy_or_throw, delete_or_throw, &keyval, nullptr));
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    use(comm, 8, 1);
+    check(MPI_Comm_set_attr(comm, keyval, nullptr));
+    const auto comes_back = [&](const std::function<void()>& call) {
+        attributes_throw = true;
+        bool caught = false;
+        try {
+            call();
+        } catch (const ErrorOfMpi&) {
+            caught = true;
+        }
+        attributes_throw = false;
+        return caught;
+    };
+    MPI_Comm copy = MPI_COMM_NULL;
+    require(comes_back([&] { MPI_Comm_dup(comm, &copy); }), "a copy function's exception did not come back");
+    use(comm, 8, 2);
+    MPI_Comm freed = comm;
+    require(comes_back([&] { MPI_Comm_free(&freed); }), "a delete function's exception did not come back");
+    // What became of that communicator is the MPI library's business; others go on.
+    use(MPI_COMM_WORLD, 8, 3);
+}
+
+std::atomic<bool> is_waiting{false};
+std::atomic<bool> was_unwound{false};
+
+struct NoteUnwinding {
+    ~NoteUnwinding() { was_unwound = true; }
+};
+
+void receive_nothing() {
+    int value = 0;
+    MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+MPI_Comm nobody_else_comes_to = MPI_COMM_NULL;
+
+void wait_for_the_others() { MPI_Barrier(nobody_else_comes_to); }
+
+struct Wait {
+    void (*call)();
+    int cancel_type;
+};
+
+void* wait_for_ever(void* argument) {
+    const NoteUnwinding note;
+    const Wait& wait = *static_cast<Wait*>(argument);
+    pthread_setcanceltype(wait.cancel_type, nullptr);
+    is_waiting = true;
+    wait.call();
+    return nullptr;
+}
+
+// Whether MPI can be used when a thread was cancelled in it is the MPI library's business: so nothing more is called.
+void cancel_who_is_in(Wait wait) {
+    pthread_t thread{};
+    require(pthread_create(&thread, nullptr, wait_for_ever, &wait) == 0, "there is no thread");
+    while (!is_waiting) sched_yield();
+    require(pthread_cancel(thread) == 0, "the thread cannot be cancelled");
+    void* result = nullptr;
+    require(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED, "the thread was not cancelled");
+    require(was_unwound, "the thread was not unwound");
+    std::printf("the process lives\n");
+    std::fflush(stdout);
+    _exit(0);
+}
+
+void a_thread_that_receives_is_cancelled() {
+    use(MPI_COMM_WORLD, 8, 1);
+    // The MPI library's waiting may be no point at which a thread is cancelled.
+    cancel_who_is_in({receive_nothing, PTHREAD_CANCEL_ASYNCHRONOUS});
+}
+
+// Each rank waits on a communicator of its own.
+void a_thread_that_waits_for_all_is_cancelled() {
+    int rank = 0;
+    int size = 0;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    for (int waiting = 0; waiting < size; ++waiting) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        use(comm, 8, 1);
+        if (waiting == rank) nobody_else_comes_to = comm;
+    }
+    cancel_who_is_in({wait_for_the_others, PTHREAD_CANCEL_DEFERRED});
+}
+
+struct Case {
+    const char* name;
+    void (*run)();
+    int thread_level = MPI_THREAD_SINGLE;
+};
+
+constexpr Case cases[] = {{"handler", error_handlers_throw},
+                          {"operation", operations_throw},
+                          {"attribute", attribute_functions_throw},
+                          {"in_flight", error_handlers_throw_beside_what_is_in_flight},
+                          {"cancel_receive", a_thread_that_receives_is_cancelled, MPI_THREAD_MULTIPLE},
+                          {"cancel_barrier", a_thread_that_waits_for_all_is_cancelled, MPI_THREAD_MULTIPLE}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string_view wanted = argc == 3 ? argv[2] : "";
+    const Case* const chosen =
+        std::find_if(std::begin(cases), std::end(cases), [&](const Case& known) { return wanted == known.name; });
+    Program program(argc, argv, "exceptions", chosen == std::end(cases) ? MPI_THREAD_SINGLE : chosen->thread_level);
+    const std::string name = program.options().text("--case", "");
+    program.options().reject_rest();
+    require(chosen != std::end(cases), "there is no case '" + name + "'");
+    if (program.thread_level() < chosen->thread_level) skip("this MPI library does not give that thread level");
+    chosen->run();
+    return program.finish(name);
+}
