@@ -80,7 +80,7 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
     // The side that says how long a block is, on every rank.
     const Side<Count>& block = own.buffer == MPI_IN_PLACE ? all : own;
     return dispatch<collective>(
-        comm, block.count, block.type, pass_on, [] { return MPI_SUCCESS; },
+        comm, block.count, block.type, pass_on,
         [&](Communicator& communicator) { return screen_blocks(communicator, collective, own, all, root); },
         [](Communicator&) { return false; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {

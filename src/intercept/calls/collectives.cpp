@@ -21,7 +21,6 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
                 comm, [&](MPI_Request* request) { return begin(buffer, count, type, root, comm, request); },
                 [&] { return next(buffer, count, type, root, comm); });
         },
-        [] { return MPI_SUCCESS; },
         [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
         [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
@@ -48,27 +47,6 @@ int prove_operation(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type, Ask&& ask)
 bool commutes(MPI_Op op) {
     int result = 0;
     return is_predefined_op(op) || (mpi.Op_commutative(op, &result) == MPI_SUCCESS && result != 0);
-}
-
-// Bits that are to be the same for any placement cannot begin with the vendor's. It only judges the first call, with no
-// elements, and then the communicator is set up, on all ranks alike.
-template <typename Count, typename Call>
-int set_up_before_first_call(MPI_Comm comm, Collective collective, Count count, const Reduction& reduction,
-                             Call&& call) {
-    // What only a call with elements can show: that call is the vendor's to reject, and this rank may make it alone. Looked at first
-    // where all ranks have the buffers, since an Allreduce waits for the others even without elements (MPICH). Where the vendor
-    // checks nothing, this rank sets up with the others, and its call is looked at afterwards.
-    const auto is_wrong = [&](bool is_root) {
-        const bool looks_wrong = count < 0 || (count > 0 && !has_valid_buffers(reduction, is_root, is_root));
-        return looks_wrong && (!Process::get().has_world() || vendor_checks_arguments(MPI_COMM_SELF));
-    };
-    if (collective == Collective::allreduce && is_wrong(true)) return MPI_SUCCESS;
-    if (const int status = call(0); status != MPI_SUCCESS) return status;
-    int rank = 0;
-    if (mpi.Comm_rank(comm, &rank) != MPI_SUCCESS) return MPI_SUCCESS;
-    const bool is_root = collective == Collective::allreduce || rank == reduction.root;
-    if (!is_wrong(is_root)) Communicator::set_up_now(comm);
-    return MPI_SUCCESS;
 }
 
 // The same call as the one before, over shared memory: all that is left to look at is the buffers and the root.
@@ -119,11 +97,6 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
         });
     return dispatch<collective>(
         comm, count, reduction.type, [&] { return call(count); },
-        [&] {
-            return Process::get().agreed()->settings.reproducible
-                       ? set_up_before_first_call(comm, collective, count, reduction, call)
-                       : MPI_SUCCESS;
-        },
         [&](Communicator& communicator) { return screen_reduction(communicator, collective, count, reduction); },
         [&](Communicator& communicator) {
             const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
@@ -182,8 +155,7 @@ inline int barrier(MPI_Comm comm) {
                 comm, [&](MPI_Request* request) { return mpi.Ibarrier(comm, request); },
                 [&] { return mpi.Barrier(comm); });
         },
-        [] { return MPI_SUCCESS; }, [](Communicator&) { return Screening::fine(); }, [](Communicator&) { return true; },
-        [] { return true; },
+        [](Communicator&) { return Screening::fine(); }, [](Communicator&) { return true; }, [] { return true; },
         [](Communicator& communicator, const Decision& decision) {
             return decision.shared ? run_shared_barrier(communicator) : run_barrier(communicator, decision);
         });

@@ -51,27 +51,22 @@ inline bool is_error_of_arguments(int status) {
 
 // One collective call: `pass_on` gives it to the vendor, `screen(communicator)` looks at its arguments,
 // `may_be_shared(communicator)` says whether it can run over shared memory (by operation and type, which are those of all ranks),
-// `commutes` whether its operation does, and `run` runs it here. `prepare` comes before a call that would be counted, and may set
-// the communicator up.
+// `commutes` whether its operation does, and `run` runs it here.
 //
 // While calls on the communicator are counted, it is the vendor who judges, and a call that it rejects for its arguments
 // does not count: one rank may make it alone and go on.
-template <Collective collective, typename Count, typename PassOn, typename Prepare, typename Screen,
-          typename MayBeShared, typename Commutes, typename Run>
-inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, Prepare&& prepare, Screen&& screen,
+template <Collective collective, typename Count, typename PassOn, typename Screen, typename MayBeShared,
+          typename Commutes, typename Run>
+inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, Screen&& screen,
                     MayBeShared&& may_be_shared, Commutes&& commutes, Run&& run) {
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
     if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {
-        if (const int status = prepare(); status != MPI_SUCCESS) return status;
-        communicator = Communicator::find(comm);
-        if (communicator == nullptr || communicator->is_counting()) {
-            const char* why = communicator == nullptr ? reason::first_calls : communicator->why_counting();
-            const int status = noted(name, count, type, "vendor", why, pass_on);
-            if (comm != MPI_COMM_NULL && !is_error_of_arguments(status))
-                Communicator::count_call(comm, collective, bytes_of(count, type));
-            return status;
-        }
+        const char* why = communicator == nullptr ? reason::first_calls : communicator->why_counting();
+        const int status = noted(name, count, type, "vendor", why, pass_on);
+        if (comm != MPI_COMM_NULL && !is_error_of_arguments(status))
+            Communicator::count_call(comm, collective, bytes_of(count, type));
+        return status;
     }
     const Decision* decision = nullptr;
     const char* why = communicator->why_vendor(collective);
