@@ -13,6 +13,7 @@
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 
+#include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/communicator/communicator.hpp"
 #include "intercept/process/process.hpp"
@@ -372,6 +373,7 @@ void set_overheads(const Options& options) {
 long run_job(const Options& options, void (*report)(const Options&, const Result&)) {
     if (const std::string missing = load_vendor(RTLD_DEFAULT); !missing.empty())
         throw std::runtime_error(fmt::format("SimGrid has no {}", missing));
+    onward = mpi;
     set_environment(options);
     simulated_costs = {.copy_seconds_per_byte = 1 / options.machine.copy_rate,
                        .reduce_seconds_per_byte = 1 / options.machine.reduce_rate,

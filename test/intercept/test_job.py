@@ -264,6 +264,43 @@ class Programs(unittest.TestCase):
         self.assertIn("not preloaded", (result.stdout + result.stderr).lower())
 
 
+class Tools(unittest.TestCase):
+    """A profiling tool whose calls go past what was preloaded before it."""
+    TOOL = os.path.join(BUILD, "test", "lib", f"libprofiler-past-{FLAVOUR}.so")
+    PROGRAM = [os.path.join(BUILD, "test", "bin", f"profiled.{FLAVOUR}")]
+    SETTINGS = {"LIBHCOLL_SETUP_CALLS": "1", "LIBHCOLL_PROGRESS": "thread", "LIBHCOLL_TOPOLOGY": "2x1",
+                "LIBHCOLL_REPORT": "1", "LIBHCOLL_LOG": "debug"}
+
+    def run_with(self, preload, **settings):
+        result = job(2, self.PROGRAM, preload=":".join(preload), **{**self.SETTINGS, **settings})
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertNotIn("warning", result.stderr)
+        self.assertIn("calls: 2 nodes", result.stderr)  # LIBHCOLL_TOPOLOGY
+        self.assertIn("inits=1", result.stdout)
+        past = [line for line in lines_of_library(result) if "past libhcoll.so" in line]
+        allreduces = int(re.search(r"allreduces=(\d+)", result.stdout).group(1))
+        own = int(re.search(r"(\d+) collectives on own algorithms", result.stderr).group(1))
+        return past, allreduces, own
+
+    def test_below_the_library_it_sees_what_is_passed_on_and_that_is_said_once(self):
+        past, allreduces, own = self.run_with([LIBRARY, self.TOOL], **OWN)
+        self.assertEqual(len(past), 1)
+        self.assertIn(os.path.basename(self.TOOL), past[0])
+        self.assertEqual((allreduces, own), (0, 40))
+        _, allreduces, own = self.run_with([LIBRARY, self.TOOL], **{**OWN, "LIBHCOLL_ALLREDUCE": "vendor"})
+        self.assertEqual((allreduces, own), (10, 30))
+
+    def test_above_the_library_it_sees_all(self):
+        self.assertEqual(self.run_with([self.TOOL, LIBRARY], **OWN), ([], 10, 40))
+
+    def test_tools_that_call_by_name_see_all_from_below(self):
+        tool = os.path.join(BUILD, "test", "lib", f"libmpiprofiler-{FLAVOUR}.so")
+        result = job(2, self.PROGRAM, preload=f"{LIBRARY}:{tool}", **OWN)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(lines_of_library(result), [])
+        self.assertIn("allreduce=10", result.stdout)
+
+
 class Faults(unittest.TestCase):
     def test_a_killed_rank_ends_the_job(self):
         suicide = ('if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ]; then timeout -s KILL 2 "$@"; kill -9 $$; fi; '

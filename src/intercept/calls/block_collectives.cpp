@@ -3,6 +3,7 @@
 // Rules and plans go by the bytes of one block.
 #include "intercept/calls/collective_apart.hpp"
 #include "intercept/calls/dispatch.hpp"
+#include "intercept/calls/onward.hpp"
 #include "intercept/calls/own_run.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/types/datatype.hpp"
@@ -127,36 +128,36 @@ int allgather(const void* send, Count send_count, MPI_Datatype send_type, void* 
 int wrap_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
                 MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-                                      mpi.Gather, mpi.Igather);
+                                      onward.Gather, mpi.Igather);
 }
 
 int wrap_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
                   MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::gather>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-                                      mpi.Gather_c, mpi.Igather_c);
+                                      onward.Gather_c, mpi.Igather_c);
 }
 
 int wrap_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
                  MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-                                       mpi.Scatter, mpi.Iscatter);
+                                       onward.Scatter, mpi.Iscatter);
 }
 
 int wrap_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
                    MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
     return rooted<Collective::scatter>(send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-                                       mpi.Scatter_c, mpi.Iscatter_c);
+                                       onward.Scatter_c, mpi.Iscatter_c);
 }
 
 int wrap_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
                    MPI_Datatype receive_type, MPI_Comm comm) {
-    return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather,
+    return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, onward.Allgather,
                      mpi.Iallgather);
 }
 
 int wrap_Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
                      MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
-    return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, mpi.Allgather_c,
+    return allgather(send, send_count, send_type, receive, receive_count, receive_type, comm, onward.Allgather_c,
                      mpi.Iallgather_c);
 }
 

@@ -2,6 +2,7 @@
 #include "intercept/calls/arguments.hpp"
 #include "intercept/calls/collective_apart.hpp"
 #include "intercept/calls/dispatch.hpp"
+#include "intercept/calls/onward.hpp"
 #include "intercept/calls/own_run.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/types/datatype.hpp"
@@ -153,7 +154,7 @@ inline int barrier(MPI_Comm comm) {
         [&] {
             return collective_apart(
                 comm, [&](MPI_Request* request) { return mpi.Ibarrier(comm, request); },
-                [&] { return mpi.Barrier(comm); });
+                [&] { return onward.Barrier(comm); });
         },
         [](Communicator&) { return Screening::fine(); }, [](Communicator&) { return true; }, [] { return true; },
         [](Communicator& communicator, const Decision& decision) {
@@ -164,32 +165,32 @@ inline int barrier(MPI_Comm comm) {
 }  // namespace
 
 int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-    return bcast(buffer, count, type, root, comm, mpi.Bcast, mpi.Ibcast);
+    return bcast(buffer, count, type, root, comm, onward.Bcast, mpi.Ibcast);
 }
 
 int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
-    return bcast(buffer, count, type, root, comm, mpi.Bcast_c, mpi.Ibcast_c);
+    return bcast(buffer, count, type, root, comm, onward.Bcast_c, mpi.Ibcast_c);
 }
 
 int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
-    return reduce(send, receive, count, type, op, root, comm, mpi.Reduce, mpi.Ireduce);
+    return reduce(send, receive, count, type, op, root, comm, onward.Reduce, mpi.Ireduce);
 }
 
 int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
                   MPI_Comm comm) {
-    return reduce(send, receive, count, type, op, root, comm, mpi.Reduce_c, mpi.Ireduce_c);
+    return reduce(send, receive, count, type, op, root, comm, onward.Reduce_c, mpi.Ireduce_c);
 }
 
 int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
         return MPI_SUCCESS;
-    return allreduce(send, receive, count, type, op, comm, mpi.Allreduce, mpi.Iallreduce);
+    return allreduce(send, receive, count, type, op, comm, onward.Allreduce, mpi.Iallreduce);
 }
 
 int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
         return MPI_SUCCESS;
-    return allreduce(send, receive, count, type, op, comm, mpi.Allreduce_c, mpi.Iallreduce_c);
+    return allreduce(send, receive, count, type, op, comm, onward.Allreduce_c, mpi.Iallreduce_c);
 }
 
 int wrap_Barrier(MPI_Comm comm) { return barrier(comm); }

@@ -4,6 +4,7 @@
 #include "intercept/calls/arguments.hpp"
 #include "intercept/calls/dispatch.hpp"
 #include "intercept/calls/nonblocking.hpp"
+#include "intercept/calls/onward.hpp"
 #include "intercept/calls/persistent.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/process/background.hpp"
@@ -129,7 +130,7 @@ int reduce_init_any(int count, Reduction reduction, MPI_Comm comm, MPI_Request* 
 int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
                     MPI_Request* request) {
     return persistent<Collective::bcast>(
-        comm, count, type, request, [&] { return mpi.Bcast_init(buffer, count, type, root, comm, info, request); },
+        comm, count, type, request, [&] { return onward.Bcast_init(buffer, count, type, root, comm, info, request); },
         [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
         [&](Communicator& communicator, const Decision& decision, int number) {
             return init_bcast(communicator, decision, number, buffer, static_cast<std::uint64_t>(count), type, root,
@@ -141,55 +142,55 @@ int wrap_Reduce_init(const void* send, void* receive, int count, MPI_Datatype ty
                      MPI_Info info, MPI_Request* request) {
     return reduce_init_any<Collective::reduce>(
         count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, request,
-        [&] { return mpi.Reduce_init(send, receive, count, type, op, root, comm, info, request); });
+        [&] { return onward.Reduce_init(send, receive, count, type, op, root, comm, info, request); });
 }
 
 int wrap_Allreduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                         MPI_Info info, MPI_Request* request) {
     return reduce_init_any<Collective::allreduce>(
         count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
-        request, [&] { return mpi.Allreduce_init(send, receive, count, type, op, comm, info, request); });
+        request, [&] { return onward.Allreduce_init(send, receive, count, type, op, comm, info, request); });
 }
 
-int wrap_Start(MPI_Request* request) { return any_persistent() ? start_persistent(request) : mpi.Start(request); }
+int wrap_Start(MPI_Request* request) { return any_persistent() ? start_persistent(request) : onward.Start(request); }
 
 int wrap_Startall(int count, MPI_Request* requests) {
-    if (!any_persistent() || count < 0 || requests == nullptr) return mpi.Startall(count, requests);
+    if (!any_persistent() || count < 0 || requests == nullptr) return onward.Startall(count, requests);
     for (int i = 0; i < count; ++i)
         if (const int status = start_persistent(&requests[i]); status != MPI_SUCCESS) return status;
     return MPI_SUCCESS;
 }
 
 int wrap_Request_free(MPI_Request* request) {
-    return any_persistent() ? free_persistent(request) : mpi.Request_free(request);
+    return any_persistent() ? free_persistent(request) : onward.Request_free(request);
 }
 
 int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
-    return ibcast(buffer, count, type, root, comm, request, mpi.Ibcast);
+    return ibcast(buffer, count, type, root, comm, request, onward.Ibcast);
 }
 
 int wrap_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
-    return ibcast(buffer, count, type, root, comm, request, mpi.Ibcast_c);
+    return ibcast(buffer, count, type, root, comm, request, onward.Ibcast_c);
 }
 
 int wrap_Ireduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
                  MPI_Request* request) {
-    return ireduce(send, receive, count, type, op, root, comm, request, mpi.Ireduce);
+    return ireduce(send, receive, count, type, op, root, comm, request, onward.Ireduce);
 }
 
 int wrap_Ireduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
                    MPI_Comm comm, MPI_Request* request) {
-    return ireduce(send, receive, count, type, op, root, comm, request, mpi.Ireduce_c);
+    return ireduce(send, receive, count, type, op, root, comm, request, onward.Ireduce_c);
 }
 
 int wrap_Iallreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                     MPI_Request* request) {
-    return iallreduce(send, receive, count, type, op, comm, request, mpi.Iallreduce);
+    return iallreduce(send, receive, count, type, op, comm, request, onward.Iallreduce);
 }
 
 int wrap_Iallreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                       MPI_Request* request) {
-    return iallreduce(send, receive, count, type, op, comm, request, mpi.Iallreduce_c);
+    return iallreduce(send, receive, count, type, op, comm, request, onward.Iallreduce_c);
 }
 
 }  // namespace hcoll

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "intercept/calls/guarded.hpp"
+#include "intercept/calls/onward.hpp"
 #include "intercept/calls/plan_run.hpp"
 
 namespace hcoll {
@@ -154,12 +155,12 @@ int init_reduction(Communicator& communicator, const Decision& decision, int num
 
 int start_persistent(MPI_Request* request) {
     PersistentCollective* collective = request == nullptr ? nullptr : find_persistent(*request, false);
-    return collective == nullptr ? mpi.Start(request) : collective->start(request);
+    return collective == nullptr ? onward.Start(request) : collective->start(request);
 }
 
 int free_persistent(MPI_Request* request) {
     PersistentCollective* collective = request == nullptr ? nullptr : find_persistent(*request, true);
-    const int status = mpi.Request_free(request);
+    const int status = collective == nullptr ? onward.Request_free(request) : mpi.Request_free(request);
     if (collective != nullptr && collective->is_free()) delete collective;
     return status;
 }

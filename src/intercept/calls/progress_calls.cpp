@@ -7,6 +7,7 @@
 #include <new>
 #include <vector>
 
+#include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/process/process.hpp"
 #include "intercept/process/taken_apart.hpp"
@@ -62,7 +63,7 @@ int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination
     try {
         if (result == MPI_SUCCESS) copy.resize(static_cast<std::size_t>(bytes));
     } catch (const std::bad_alloc&) {
-        return mpi.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
+        return onward.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
     }
     int packed = 0;
     if (result == MPI_SUCCESS) result = mpi.Pack(buffer, count, type, copy.data(), bytes, &packed, comm);
@@ -79,9 +80,9 @@ int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination
 
 int wrap_Wait(MPI_Request* request, MPI_Status* status) {
     if (!Background::is_any_in_flight()) [[likely]]
-        return mpi.Wait(request, status);
+        return onward.Wait(request, status);
     return help_until([&](int& done) { return mpi.Test(request, &done, status); },
-                      [&] { return mpi.Wait(request, status); });
+                      [&] { return onward.Wait(request, status); });
 }
 
 int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
@@ -96,7 +97,7 @@ int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
         return status;
     }
     if (!Background::is_any_in_flight() || count <= 0 || requests == nullptr) [[likely]]
-        return mpi.Waitall(count, requests, statuses);
+        return onward.Waitall(count, requests, statuses);
     // One by one, and what has failed is complete, too: the vendor's own call says what became of all of them.
     int complete = 0;
     const auto test = [&](int& done) {
@@ -112,87 +113,87 @@ int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
         return MPI_SUCCESS;
     };
     help_until(test, [] { return MPI_SUCCESS; });
-    return mpi.Waitall(count, requests, statuses);
+    return onward.Waitall(count, requests, statuses);
 }
 
 int wrap_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
     if (!Background::calls_must_move()) [[likely]]
-        return mpi.Waitany(count, requests, index, status);
+        return onward.Waitany(count, requests, index, status);
     return help_until([&](int& done) { return mpi.Testany(count, requests, index, &done, status); },
-                      [&] { return mpi.Waitany(count, requests, index, status); });
+                      [&] { return onward.Waitany(count, requests, index, status); });
 }
 
 int wrap_Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
     if (!Background::calls_must_move()) [[likely]]
-        return mpi.Waitsome(count, requests, completed, indices, statuses);
+        return onward.Waitsome(count, requests, completed, indices, statuses);
     return help_until(
         [&](int& done) {
             const int status = mpi.Testsome(count, requests, completed, indices, statuses);
             done = status != MPI_SUCCESS || *completed != 0 ? 1 : 0;
             return status;
         },
-        [&] { return mpi.Waitsome(count, requests, completed, indices, statuses); });
+        [&] { return onward.Waitsome(count, requests, completed, indices, statuses); });
 }
 
 int wrap_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     help_once();
-    return mpi.Test(request, flag, status);
+    return onward.Test(request, flag, status);
 }
 
 int wrap_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
     help_once();
-    return mpi.Testall(count, requests, flag, statuses);
+    return onward.Testall(count, requests, flag, statuses);
 }
 
 int wrap_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
     help_once();
-    return mpi.Testany(count, requests, index, flag, status);
+    return onward.Testany(count, requests, index, flag, status);
 }
 
 int wrap_Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
     help_once();
-    return mpi.Testsome(count, requests, completed, indices, statuses);
+    return onward.Testsome(count, requests, completed, indices, statuses);
 }
 
 int wrap_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     help_once();
-    return mpi.Request_get_status(request, flag, status);
+    return onward.Request_get_status(request, flag, status);
 }
 
 int wrap_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
         MPI_STATUS_IGNORE,
         [&](MPI_Request* request) { return mpi.Isend(buffer, count, type, destination, tag, comm, request); },
-        [&] { return mpi.Send(buffer, count, type, destination, tag, comm); });
+        [&] { return onward.Send(buffer, count, type, destination, tag, comm); });
 }
 
 int wrap_Ssend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
         MPI_STATUS_IGNORE,
         [&](MPI_Request* request) { return mpi.Issend(buffer, count, type, destination, tag, comm, request); },
-        [&] { return mpi.Ssend(buffer, count, type, destination, tag, comm); });
+        [&] { return onward.Ssend(buffer, count, type, destination, tag, comm); });
 }
 
 int wrap_Rsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
         MPI_STATUS_IGNORE,
         [&](MPI_Request* request) { return mpi.Irsend(buffer, count, type, destination, tag, comm, request); },
-        [&] { return mpi.Rsend(buffer, count, type, destination, tag, comm); });
+        [&] { return onward.Rsend(buffer, count, type, destination, tag, comm); });
 }
 
 int wrap_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) {
-    if (source == MPI_PROC_NULL) return mpi.Recv(buffer, count, type, source, tag, comm, status);
+    if (source == MPI_PROC_NULL) return onward.Recv(buffer, count, type, source, tag, comm, status);
     return apart(
         status, [&](MPI_Request* request) { return mpi.Irecv(buffer, count, type, source, tag, comm, request); },
-        [&] { return mpi.Recv(buffer, count, type, source, tag, comm, status); });
+        [&] { return onward.Recv(buffer, count, type, source, tag, comm, status); });
 }
 
 int wrap_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int destination, int send_tag,
                   void* receive, int receive_count, MPI_Datatype receive_type, int source, int receive_tag,
                   MPI_Comm comm, MPI_Status* status) {
     if (!Background::calls_must_move()) [[likely]]
-        return mpi.Sendrecv(send, send_count, send_type, destination, send_tag, receive, receive_count, receive_type,
-                            source, receive_tag, comm, status);
+        return onward.Sendrecv(send, send_count, send_type, destination, send_tag, receive, receive_count, receive_type,
+                               source, receive_tag, comm, status);
     PostedReceive receiving;
     MPI_Request sending = MPI_REQUEST_NULL;
     int result = mpi.Irecv(receive, receive_count, receive_type, source, receive_tag, comm, &receiving.request);
@@ -204,38 +205,38 @@ int wrap_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int 
 int wrap_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination, int send_tag, int source,
                           int receive_tag, MPI_Comm comm, MPI_Status* status) {
     if (!Background::calls_must_move()) [[likely]]
-        return mpi.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
+        return onward.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
     return sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
 }
 
 int wrap_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
     if (!Background::calls_must_move()) [[likely]]
-        return mpi.Probe(source, tag, comm, status);
+        return onward.Probe(source, tag, comm, status);
     return help_until([&](int& done) { return mpi.Iprobe(source, tag, comm, &done, status); },
-                      [&] { return mpi.Probe(source, tag, comm, status); });
+                      [&] { return onward.Probe(source, tag, comm, status); });
 }
 
 int wrap_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
     help_once();
-    return mpi.Iprobe(source, tag, comm, flag, status);
+    return onward.Iprobe(source, tag, comm, flag, status);
 }
 
 int wrap_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
     if (!Background::calls_must_move()) [[likely]]
-        return mpi.Mprobe(source, tag, comm, message, status);
+        return onward.Mprobe(source, tag, comm, message, status);
     return help_until([&](int& done) { return mpi.Improbe(source, tag, comm, &done, message, status); },
-                      [&] { return mpi.Mprobe(source, tag, comm, message, status); });
+                      [&] { return onward.Mprobe(source, tag, comm, message, status); });
 }
 
 int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
     help_once();
-    return mpi.Improbe(source, tag, comm, flag, message, status);
+    return onward.Improbe(source, tag, comm, flag, message, status);
 }
 
 int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
     return apart(
         status, [&](MPI_Request* request) { return mpi.Imrecv(buffer, count, type, message, request); },
-        [&] { return mpi.Mrecv(buffer, count, type, message, status); });
+        [&] { return onward.Mrecv(buffer, count, type, message, status); });
 }
 
 }  // namespace hcoll

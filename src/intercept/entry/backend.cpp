@@ -4,9 +4,31 @@
 
 #include <fmt/format.h>
 
+#include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/process.hpp"
+
+namespace hcoll {
+
+namespace {
+
+void find_onward(const hcoll_vendor& library) {
+    onward = mpi;
+#define HCOLL_FUNCTION(name) \
+    if (void* tool = library.tools_below[HCOLL_FUNCTION_##name]) ToolBelow<&Vendor::name>::lies_below(tool);
+#define HCOLL_LEVEL_FUNCTION(name)  // of which the library takes its own levels only
+#define HCOLL_EXTENSION_FUNCTION(name) \
+    if (void* tool = library.tools_below[HCOLL_EXTENSION_FUNCTION_##name]) ToolBelow<&Vendor::name>::lies_below(tool);
+#include "intercept/entry/functions.def"
+#undef HCOLL_EXTENSION_FUNCTION
+#undef HCOLL_FUNCTION
+#undef HCOLL_LEVEL_FUNCTION
+}
+
+}  // namespace
+
+}  // namespace hcoll
 
 extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_backend_open(const hcoll_vendor* library) {
     using namespace hcoll;
@@ -31,6 +53,7 @@ extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_bac
                      fmt::format("collectives stay with the MPI library: {} has no {}", library->path, missing));
             return nullptr;
         }
+        find_onward(*library);
         if (!Process::is_open())
             Process::open({.version_text = library->version_text,
                            .stand_aside = library->stand_aside,

@@ -1,5 +1,6 @@
 // The wrappers of what makes communicators: they are passed on. A communicator of processes that are known to run this library may be set up
 // right here, where all of them wait for all; and a process that meets others which were not started with it remembers that.
+#include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/communicator/communicator.hpp"
 #include "intercept/process/process.hpp"
@@ -15,83 +16,84 @@ int born(int status, const MPI_Comm* made) {
 
 }  // namespace
 
-int wrap_Comm_dup(MPI_Comm comm, MPI_Comm* made) { return born(mpi.Comm_dup(comm, made), made); }
+int wrap_Comm_dup(MPI_Comm comm, MPI_Comm* made) { return born(onward.Comm_dup(comm, made), made); }
 
 int wrap_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
-    return born(mpi.Comm_dup_with_info(comm, info, made), made);
+    return born(onward.Comm_dup_with_info(comm, info, made), made);
 }
 
 int wrap_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
-    return born(mpi.Comm_split(comm, color, key, made), made);
+    return born(onward.Comm_split(comm, color, key, made), made);
 }
 
 int wrap_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
-    return born(mpi.Comm_split_type(comm, type, key, info, made), made);
+    return born(onward.Comm_split_type(comm, type, key, info, made), made);
 }
 
 int wrap_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
-    return born(mpi.Comm_create(comm, group, made), made);
+    return born(onward.Comm_create(comm, group, made), made);
 }
 
 int wrap_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
-    return born(mpi.Comm_create_group(comm, group, tag, made), made);
+    return born(onward.Comm_create_group(comm, group, tag, made), made);
 }
 
 int wrap_Cart_create(MPI_Comm comm, int dimensions, const int* extents, const int* periods, int reorder,
                      MPI_Comm* made) {
-    return born(mpi.Cart_create(comm, dimensions, extents, periods, reorder, made), made);
+    return born(onward.Cart_create(comm, dimensions, extents, periods, reorder, made), made);
 }
 
 int wrap_Cart_sub(MPI_Comm comm, const int* remain, MPI_Comm* made) {
-    return born(mpi.Cart_sub(comm, remain, made), made);
+    return born(onward.Cart_sub(comm, remain, made), made);
 }
 
 int wrap_Graph_create(MPI_Comm comm, int nodes, const int* index, const int* edges, int reorder, MPI_Comm* made) {
-    return born(mpi.Graph_create(comm, nodes, index, edges, reorder, made), made);
+    return born(onward.Graph_create(comm, nodes, index, edges, reorder, made), made);
 }
 
 int wrap_Dist_graph_create(MPI_Comm comm, int nodes, const int* sources, const int* degrees, const int* destinations,
                            const int* weights, MPI_Info info, int reorder, MPI_Comm* made) {
-    return born(mpi.Dist_graph_create(comm, nodes, sources, degrees, destinations, weights, info, reorder, made), made);
+    return born(onward.Dist_graph_create(comm, nodes, sources, degrees, destinations, weights, info, reorder, made),
+                made);
 }
 
 int wrap_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int* sources, const int* source_weights, int out,
                                     const int* destinations, const int* destination_weights, MPI_Info info, int reorder,
                                     MPI_Comm* made) {
-    return born(mpi.Dist_graph_create_adjacent(comm, in, sources, source_weights, out, destinations,
-                                               destination_weights, info, reorder, made),
+    return born(onward.Dist_graph_create_adjacent(comm, in, sources, source_weights, out, destinations,
+                                                  destination_weights, info, reorder, made),
                 made);
 }
 
 int wrap_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made) {
-    return born(mpi.Intercomm_merge(comm, high, made), made);
+    return born(onward.Intercomm_merge(comm, high, made), made);
 }
 
 int wrap_Comm_spawn(const char* command, char** arguments, int processes, MPI_Info info, int root, MPI_Comm comm,
                     MPI_Comm* made, int* errors) {
     Process::get().note_joining();
-    return mpi.Comm_spawn(command, arguments, processes, info, root, comm, made, errors);
+    return onward.Comm_spawn(command, arguments, processes, info, root, comm, made, errors);
 }
 
 int wrap_Comm_spawn_multiple(int count, char** commands, char*** arguments, const int* processes, const MPI_Info* infos,
                              int root, MPI_Comm comm, MPI_Comm* made, int* errors) {
     Process::get().note_joining();
-    return mpi.Comm_spawn_multiple(count, commands, arguments, processes, infos, root, comm, made, errors);
+    return onward.Comm_spawn_multiple(count, commands, arguments, processes, infos, root, comm, made, errors);
 }
 
 int wrap_Comm_accept(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made) {
     Process::get().note_joining();
-    return mpi.Comm_accept(port, info, root, comm, made);
+    return onward.Comm_accept(port, info, root, comm, made);
 }
 
 int wrap_Comm_connect(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made) {
     Process::get().note_joining();
-    return mpi.Comm_connect(port, info, root, comm, made);
+    return onward.Comm_connect(port, info, root, comm, made);
 }
 
 int wrap_Comm_join(int descriptor, MPI_Comm* made) {
     Process::get().note_joining();
-    return mpi.Comm_join(descriptor, made);
+    return onward.Comm_join(descriptor, made);
 }
 
 }  // namespace hcoll

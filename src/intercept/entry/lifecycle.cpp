@@ -2,6 +2,7 @@
 #include <new>
 
 #include "hcoll/hcoll.h"
+#include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/communicator/communicator.hpp"
 #include "intercept/process/background.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 // MPI has been initialized with the level `given`.
 int start_world(int given) {
+    if (Process::get().has_world()) return MPI_SUCCESS;  // a tool below came back here
     Background& background = Background::get();
     try {
         background.enter();
@@ -29,9 +31,12 @@ int start_world(int given) {
 // the application is told of no more than it asked for then.
 int wrap_Init(int* argc, char*** argv) {
     Background& background = Background::get();
-    const int level = background.level_to_ask(MPI_THREAD_SINGLE);
+    // A tool below that has MPI_Init alone is to see it.
+    const bool has_level = onward.Init == mpi.Init || onward.Init_thread != mpi.Init_thread;
+    const int level = has_level ? background.level_to_ask(MPI_THREAD_SINGLE) : MPI_THREAD_SINGLE;
     int given = MPI_THREAD_SINGLE;
-    const int status = level == MPI_THREAD_SINGLE ? mpi.Init(argc, argv) : mpi.Init_thread(argc, argv, level, &given);
+    const int status =
+        level == MPI_THREAD_SINGLE ? onward.Init(argc, argv) : onward.Init_thread(argc, argv, level, &given);
     if (status != MPI_SUCCESS) return status;
     if (level == MPI_THREAD_SINGLE && mpi.Query_thread(&given) != MPI_SUCCESS) given = MPI_THREAD_SINGLE;
     (void)background.level_to_tell(MPI_THREAD_SINGLE, given);
@@ -40,7 +45,7 @@ int wrap_Init(int* argc, char*** argv) {
 
 int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) {
     Background& background = Background::get();
-    const int status = mpi.Init_thread(argc, argv, background.level_to_ask(required), provided);
+    const int status = onward.Init_thread(argc, argv, background.level_to_ask(required), provided);
     if (status != MPI_SUCCESS) return status;
     const int given = *provided;
     *provided = background.level_to_tell(required, given);
@@ -52,11 +57,11 @@ int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) {
 // MPI goes on, and the communicators of the session have nothing to do with this call.
 int wrap_Finalize() {
     Background::get().leave();
-    return mpi.Finalize();
+    return onward.Finalize();
 }
 
 int wrap_Query_thread(int* provided) {
-    const int status = mpi.Query_thread(provided);
+    const int status = onward.Query_thread(provided);
     const int told = Background::get().told_level();
     if (status == MPI_SUCCESS && told >= 0) *provided = told;
     return status;
@@ -72,15 +77,15 @@ bool may_be_freed(const MPI_Comm* comm) {
 }  // namespace
 
 int wrap_Comm_free(MPI_Comm* comm) {
-    if (!may_be_freed(comm)) return mpi.Comm_free(comm);
+    if (!may_be_freed(comm)) return onward.Comm_free(comm);
     const Communicator::Freeing freeing(*comm);
-    return mpi.Comm_free(comm);
+    return onward.Comm_free(comm);
 }
 
 int wrap_Comm_disconnect(MPI_Comm* comm) {
-    if (!may_be_freed(comm)) return mpi.Comm_disconnect(comm);
+    if (!may_be_freed(comm)) return onward.Comm_disconnect(comm);
     const Communicator::Freeing freeing(*comm);
-    return mpi.Comm_disconnect(comm);
+    return onward.Comm_disconnect(comm);
 }
 
 int wrap_Pcontrol(int level) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/communicator/process_group.hpp"
 #include "intercept/process/background.hpp"
@@ -110,7 +111,7 @@ int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, Session* session) {
     background.enter();
     MPI_Info changed = level != asked ? with_level(info, level) : MPI_INFO_NULL;
     const bool is_changed = changed != MPI_INFO_NULL;
-    const int status = mpi.Session_init(is_changed ? changed : info, handler, session);
+    const int status = onward.Session_init(is_changed ? changed : info, handler, session);
     if (is_changed) mpi.Info_free(&changed);
     if (status != MPI_SUCCESS) {
         background.leave();
@@ -138,7 +139,7 @@ int wrap_Session_finalize(Session* session) {
         ProcessGroups::get().free_unknown();
         Process::get().remove_session(*session);
     }
-    const int status = mpi.Session_finalize(session);
+    const int status = onward.Session_finalize(session);
     if (is_one && status != MPI_SUCCESS) {
         background.enter();
         Process::get().add_session(*session);
@@ -147,7 +148,7 @@ int wrap_Session_finalize(Session* session) {
 }
 
 int wrap_Session_get_info(Session session, MPI_Info* info) {
-    const int status = mpi.Session_get_info(session, info);
+    const int status = onward.Session_get_info(session, info);
     if (status != MPI_SUCCESS) return status;
     if (const int asked = raised_sessions().asked_by(session); asked != unknown_level) set_level(*info, asked);
     return MPI_SUCCESS;

@@ -8,6 +8,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct function {
 };
 
 static struct hcoll_vendor vendor;
+static void* tools[HCOLL_FUNCTION_COUNT]; /* the functions of profiling tools below libhcoll */
 
 /* The rank, where a launcher says it in the environment: used only to decide who prints. */
 static int may_print(void) {
@@ -89,6 +91,11 @@ static struct link_map* map_of(const void* address) {
 static void* handle_of(const struct link_map* map) {
     if (map->l_name == NULL || map->l_name[0] == '\0') return dlopen(NULL, RTLD_LAZY);
     return dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static const char* base_name(const struct link_map* map) {
+    const char* slash = strrchr(map->l_name, '/');
+    return slash != NULL ? slash + 1 : map->l_name;
 }
 
 static void* probe_in(const struct link_map* map) {
@@ -199,19 +206,59 @@ static const struct hcoll_backend* load_backend(void) {
     return backend;
 }
 
-/* What MPI_X should reach after libhcoll or instead of it: a profiling tool below, whose own call of PMPI_X comes back to
- * us, or nothing. */
+/* A profiling tool below libhcoll that has this function; NULL where there is none. */
 static void* tool_function(const char* mpi_name) {
     void* next = dlsym(RTLD_NEXT, mpi_name);
     const struct link_map* map = next != NULL ? map_of(next) : NULL;
     if (map == NULL || next == dlsym(vendor.handle, mpi_name)) return NULL;
     /* Some vendors keep MPI_ and PMPI_ functions in two libraries. Tools have longer names (libmpiP.so). */
     static const char* const vendor_names[] = {"libmpi.so", "libmpich.so", "libpmpi.so"};
-    const char* base = strrchr(map->l_name, '/');
-    base = base != NULL ? base + 1 : map->l_name;
+    const char* base = base_name(map);
     for (size_t i = 0; i < sizeof vendor_names / sizeof *vendor_names; ++i)
         if (strncmp(base, vendor_names[i], strlen(vendor_names[i])) == 0) return NULL;
     return next;
+}
+
+/* The addresses in a dynamic section: glibc has relocated them on most processors. */
+static const void* address_in(const struct link_map* map, ElfW(Addr) value) {
+    return (const void*)(value < map->l_addr ? map->l_addr + value : value);
+}
+
+/* Does the dynamic linker find this function for the object (that is, libhcoll's)? The functions that an object calls without
+ * having them are symbols that it does not define; in tables that only count what is defined, they come before those. */
+static int calls_by_symbol(const struct link_map* map, const char* name) {
+    const ElfW(Sym)* symbols = NULL;
+    const char* names = NULL;
+    size_t count = 0, first_hashed = 0;
+    for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
+        const void* address = address_in(map, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SYMTAB) symbols = address;
+        if (entry->d_tag == DT_STRTAB) names = address;
+        if (entry->d_tag == DT_HASH) count = ((const ElfW(Word)*)address)[1];
+        if (entry->d_tag == DT_GNU_HASH) first_hashed = ((const uint32_t*)address)[1];
+    }
+    if (count == 0) count = first_hashed;
+    for (size_t i = 0; symbols != NULL && names != NULL && i < count; ++i)
+        if (symbols[i].st_shndx == SHN_UNDEF && strcmp(names + symbols[i].st_name, name) == 0) return 1;
+    return 0;
+}
+
+/* What MPI_X should reach before libhcoll: a profiling tool below, whose own call of PMPI_X comes back to us. If it does not, as that of
+ * a tool that looks for the next PMPI_X, it comes after libhcoll, and sees what libhcoll passes on. Returns the name of such a tool that
+ * would see collectives; NULL where there is none. */
+static const char* find_tools(void) {
+    const char* past = NULL;
+    for (int i = 0; i < HCOLL_FUNCTION_COUNT; ++i) {
+        const char* name = functions[i].pmpi_name;
+        if (dlsym(vendor.handle, name) == NULL) continue;
+        tools[i] = tool_function(name + 1);
+        const struct link_map* map = tools[i] != NULL ? map_of(tools[i]) : NULL;
+        if (map == NULL || functions[i].takes_level || calls_by_symbol(map, name)) continue;
+        vendor.tools_below[i] = tools[i];
+        const int may_run_here = i >= HCOLL_FUNCTION_Bcast && i <= HCOLL_EXTENSION_FUNCTION_Allreduce_init;
+        if (may_run_here && past == NULL) past = base_name(map);
+    }
+    return past;
 }
 
 static void set_slot(int slot, void* target) { __atomic_store_n(&hcoll_slots[slot], target, __ATOMIC_RELEASE); }
@@ -224,8 +271,8 @@ static void fill_slots(const struct hcoll_backend* backend) {
             target = (void*)functions[i].missing;
         else if (backend != NULL && !functions[i].takes_level)
             target = backend->wrappers[i];
-        void* tool = pmpi != NULL ? tool_function(functions[i].pmpi_name + 1) : NULL;
-        set_slot(2 * i, tool != NULL ? tool : target);
+        const int is_first = tools[i] != NULL && (backend == NULL || vendor.tools_below[i] == NULL);
+        set_slot(2 * i, is_first ? tools[i] : target);
         set_slot(2 * i + 1, target);
         if (functions[i].takes_level) set_slot(LEVEL_SLOT, backend != NULL ? backend->wrappers[i] : target);
     }
@@ -246,7 +293,14 @@ __attribute__((visibility("hidden"))) void* hcoll_bind(unsigned slot, const void
             _exit(127);
         }
         vendor.stand_aside = stand_aside;
-        fill_slots(load_backend());
+        const char* past = find_tools();
+        const struct hcoll_backend* backend = load_backend();
+        fill_slots(backend);
+        if (backend != NULL && past != NULL)
+            say("%s reaches the MPI library past libhcoll.so: it does not see collectives that libhcoll runs; preload "
+                "it before "
+                "libhcoll.so",
+                past);
         state = BOUND;
     }
     void* target = hcoll_slots[slot];

@@ -1,0 +1,7 @@
+#include "intercept/calls/onward.hpp"
+
+namespace hcoll {
+
+Vendor onward;
+
+}  // namespace hcoll
