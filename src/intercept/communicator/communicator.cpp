@@ -102,11 +102,12 @@ bool has_gpu_runtime() {
 
 // It probes for what nobody sends, a message to itself with the last tag: where a probe finds something, the MPI
 // libraries move nothing else.
-void OwnAlgorithms::drive_vendor(void* own) {
+Status OwnAlgorithms::drive_vendor(void* own) {
     const auto* self = static_cast<OwnAlgorithms*>(own);
     int found = 0;
-    mpi.Iprobe(self->rank, self->tag_upper_bound, self->duplicate, &found, MPI_STATUS_IGNORE);
+    const int status = mpi.Iprobe(self->rank, self->tag_upper_bound, self->duplicate, &found, MPI_STATUS_IGNORE);
     if (Background::calls_must_move()) Background::get().in_flight().drive();
+    return status;
 }
 
 void NonblockingCollectives::end(std::uint64_t number) {
@@ -368,9 +369,13 @@ void Communicator::make_duplicate(const AgreedSettings& agreed, DecisionTables d
             for (SizeRange& range : table) range.decision.do_without_leaders();
     own_ = std::make_unique<OwnAlgorithms>(duplicate, rank_, Carriers(duplicate), tag_upper_bound, agreed.settings,
                                            std::move(placement), leaders);
-    const SegmentUse use{.collectives = is_wanted([](const Decision& decision) { return decision.shared; }),
-                         .messages = agreed.settings.shared_memory && own_->placement->most_ranks_of_a_node() > 1 &&
-                                     is_wanted([](const Decision& decision) { return decision.algorithm != nullptr; })};
+    const bool shares_memory = agreed.settings.shared_memory && own_->placement->most_ranks_of_a_node() > 1;
+    // On one node a Bcast that goes another way is announced over it.
+    const bool announces = shares_memory && own_->placement->nodes() == 1 &&
+                           !leaves_all_to_vendor(decisions[static_cast<std::size_t>(Collective::bcast)]);
+    const SegmentUse use{
+        .collectives = announces || is_wanted([](const Decision& decision) { return decision.shared; }),
+        .messages = shares_memory && is_wanted([](const Decision& decision) { return decision.algorithm != nullptr; })};
     if ((use.collectives || use.messages) && !make_segment(agreed.settings, use) && use.collectives)
         decisions = make_decisions(agreed.settings, *own_->placement, false);
     const bool wants_single_copy =

@@ -30,6 +30,7 @@
 #include "progress/engine/plan_cache.hpp"
 #include "progress/network/point_to_point.hpp"
 #include "progress/node/node_collectives.hpp"
+#include "progress/node/node_peers.hpp"
 #include "progress/node/routed_transport.hpp"
 #include "progress/node/shared_segment.hpp"
 #include "topology/placement.hpp"
@@ -151,8 +152,8 @@ struct OwnAlgorithms {
     OwnAlgorithms& operator=(const OwnAlgorithms&) = delete;
 
     // A peer may be waiting for the rest of a message that this rank has begun to send, and the MPI library moves it only
-    // when it is called. `own` is an OwnAlgorithms.
-    static void drive_vendor(void* own);
+    // when it is called. `own` is an OwnAlgorithms. Returns an MPI error code.
+    static Status drive_vendor(void* own);
 
     MPI_Comm duplicate;  // among neighbors, that with the next rank
     int rank;            // of this process in the duplicate
@@ -171,6 +172,7 @@ struct OwnAlgorithms {
     ScratchMemory scratch;
     // Of the ranks of this rank's node, where a decision asks for it.
     SharedSegment segment;
+    std::unique_ptr<NodePeers> peers;       // where there is a segment
     std::unique_ptr<NodeCollectives> node;  // where they are all ranks
     // Predefined operations on predefined types that were used, the last one first.
     struct KnownReduction {
