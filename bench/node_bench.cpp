@@ -68,7 +68,7 @@ std::array<Rank, ranks>& all_ranks() {
             Rank& self = list[static_cast<std::size_t>(rank)];
             self.node = std::make_unique<NodeCollectives>(self.segment.data(), buffer_bytes, placement, rank,
                                                           Waiting(
-                                                              false, [](void*) {}, nullptr));
+                                                              false, [](void*) { return 0; }, nullptr));
         }
         return true;
     }();

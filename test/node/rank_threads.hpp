@@ -22,7 +22,7 @@ void run_ranks(const Placement& placement, std::size_t buffer_bytes, bool oversu
         threads.emplace_back([&, rank] {
             NodeCollectives node(segment.data(), buffer_bytes, placement, rank,
                                  Waiting(
-                                     oversubscribed, [](void*) {}, nullptr));
+                                     oversubscribed, [](void*) { return 0; }, nullptr));
             run(node, rank);
         });
     for (std::thread& thread : threads) thread.join();

@@ -93,7 +93,7 @@ public:
         : rank_(rank), ranks_(placement.ranks()), notes_(notes) {
         node_ = std::make_unique<NodeCollectives>(base, buffer_bytes, placement, rank,
                                                   Waiting(
-                                                      oversubscribed, [](void*) {}, nullptr));
+                                                      oversubscribed, [](void*) { return 0; }, nullptr));
     }
 
     std::string run(const Call& call) {
@@ -259,13 +259,16 @@ TEST(NodeCollectives, OfARankThatIsAlwaysLateDriveTheRest) {
     std::thread early([&] {
         NodeCollectives node(segment.data(), buffer_bytes, placement, 0,
                              Waiting(
-                                 true, [](void*) {}, nullptr));
+                                 true, [](void*) { return 0; }, nullptr));
         for (int i = 0; i < rounds; ++i) {
             ++begun;
             node.barrier();
         }
     });
-    const auto count = [](void* counter) { ++*static_cast<std::atomic<int>*>(counter); };
+    const auto count = [](void* counter) {
+        ++*static_cast<std::atomic<int>*>(counter);
+        return 0;
+    };
     NodeCollectives node(segment.data(), buffer_bytes, placement, 1, Waiting(true, count, &polls));
     for (int i = 0; i < rounds; ++i) {
         while (begun <= i) sched_yield();
@@ -283,7 +286,10 @@ TEST(NodeCollectives, OfARankThatWaitsLongSleepAndAreWoken) {
     ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(2, buffer_bytes)), 0);
     const Placement placement = Placement::one_node(2);
     std::atomic<int> polls{0};
-    const auto count = [](void* counter) { ++*static_cast<std::atomic<int>*>(counter); };
+    const auto count = [](void* counter) {
+        ++*static_cast<std::atomic<int>*>(counter);
+        return 0;
+    };
     const CombineRuns combine(true);
     std::thread early([&] {
         NodeCollectives node(segment.data(), buffer_bytes, placement, 0, Waiting(false, count, &polls));

@@ -61,7 +61,7 @@ Job random_job(int ranks, std::size_t cases, std::uint64_t cell_units, std::mt19
 int run_rank(Job& job, std::byte* base, std::size_t buffer_bytes, int ranks, int rank) {
     NoNetwork network;
     RoutedTransport transport(
-        network, [](void*) {}, nullptr);
+        network, [](void*) { return 0; }, nullptr);
     transport.use_node(std::make_unique<NodeMessages>(base, buffer_bytes, ranks, rank), Placement::one_node(ranks),
                        rank, true);
     Engine engine;

@@ -367,7 +367,7 @@ TEST(SingleCopy, BetweenProcesses) {
     const auto run = [&](int rank) {
         NodeCollectives node(segment.data(), buffer_bytes, placement, rank,
                              Waiting(
-                                 rank == -1, [](void*) {}, nullptr));
+                                 rank == -1, [](void*) { return 0; }, nullptr));
         if (!node.use_single_copy(make_cma_memory(ranks))) return std::string("refused");
         return run_rank(node, rank, ranks, seed, most_bytes_of(ranks));
     };

@@ -11,23 +11,51 @@ namespace hcoll {
 
 namespace {
 
+// A Bcast whose arguments are valid, of ranks that are all on one node: the root's length decides, on all of them.
+template <typename Count, typename PassOn>
+inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, MPI_Datatype type, int root,
+                         PassOn&& pass_on) {
+    const auto elements = static_cast<std::uint64_t>(count);
+    std::uint64_t length = 0;
+    if (communicator.rank() == root)
+        length = elements * type_size(type);
+    else if (const int status = await_bcast_of_node(communicator, root, length); status != MPI_SUCCESS)
+        return status;
+    const Decision& decision =
+        decide(communicator.own().decisions[static_cast<std::size_t>(Collective::bcast)], length);
+    const std::string_view name = name_of(Collective::bcast);
+    if (decision.shared && length != 0) [[likely]]
+        return noted(name, count, type, decision.what, decision.why,
+                     [&] { return run_shared_bcast(communicator, decision, buffer, elements, type, root, length); });
+    if (const int status = redirect_bcast_of_node(communicator, root, length); status != MPI_SUCCESS) return status;
+    if (length != 0 && decision.is_own())
+        return noted(name, count, type, decision.what, decision.why,
+                     [&] { return run_bcast(communicator, decision, buffer, elements, type, root, length); });
+    // There the MPI library could wait for what the root never sends.
+    if (length == 0 && elements * type_size(type) != 0) return MPI_SUCCESS;
+    return noted(name, count, type, "vendor", length == 0 ? reason::no_bytes : decision.why.c_str(), pass_on);
+}
+
 template <typename Count>
 inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
                  int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm),
                  int (*begin)(void*, Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) {
+    const auto elements = static_cast<std::uint64_t>(count);
+    const auto pass_on = [&] {
+        return collective_apart(
+            comm, [&](MPI_Request* request) { return begin(buffer, count, type, root, comm, request); },
+            [&] { return next(buffer, count, type, root, comm); });
+    };
+    Communicator* known = Communicator::find(comm);
+    const OwnAlgorithms* own = known == nullptr ? nullptr : known->own_for(Collective::bcast);
+    if (own != nullptr && own->node != nullptr && screen_bcast(*known, buffer, count, type, root).is_fine()) [[likely]]
+        return bcast_of_node(*known, buffer, count, type, root, pass_on);
     return dispatch<Collective::bcast>(
-        comm, count, type,
-        [&] {
-            return collective_apart(
-                comm, [&](MPI_Request* request) { return begin(buffer, count, type, root, comm, request); },
-                [&] { return next(buffer, count, type, root, comm); });
-        },
+        comm, count, type, pass_on,
         [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
         [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
-            if (decision.shared)
-                return run_shared_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
-            return run_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root);
+            return run_bcast(communicator, decision, buffer, elements, type, root, elements * type_size(type));
         });
 }
 
@@ -74,8 +102,8 @@ std::size_t line_bytes_of(OwnAlgorithms& own, Collective collective, std::uint64
 // The call that programs make most, and make again and again: a few elements, over shared memory. Runs it and returns
 // true if it is that, of the same kind as the one before, and nothing about its buffers needs a second look.
 inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MPI_Datatype type, MPI_Op op,
-                        MPI_Comm comm) {
-    const Communicator* communicator = Communicator::find(comm);
+                        MPI_Comm comm, int& status) {
+    Communicator* communicator = Communicator::find(comm);
     OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(Collective::allreduce);
     if (own == nullptr) return false;
     const auto& last = own->repeated_reductions[static_cast<std::size_t>(Collective::allreduce)];
@@ -83,8 +111,12 @@ inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MP
     if (send == nullptr || receive == nullptr || receive == MPI_IN_PLACE || send == receive) return false;
     const void* operand = send == MPI_IN_PLACE ? receive : send;
     ++own->uses;
-    own->node->allreduce_line(static_cast<const std::byte*>(operand), static_cast<std::byte*>(receive), last.line_bytes,
-                              count, last.known.kernel);
+    try {
+        own->node->allreduce_line(static_cast<const std::byte*>(operand), static_cast<std::byte*>(receive),
+                                  last.line_bytes, count, last.known.kernel);
+    } catch (const NodeFailure& failure) {
+        status = report_failure(*communicator, failure);
+    }
     return true;
 }
 
@@ -182,14 +214,16 @@ int wrap_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype
 }
 
 int wrap_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-    if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
-        return MPI_SUCCESS;
+    int status = MPI_SUCCESS;
+    if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm, status)) [[likely]]
+        return status;
     return allreduce(send, receive, count, type, op, comm, onward.Allreduce, mpi.Iallreduce);
 }
 
 int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-    if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm)) [[likely]]
-        return MPI_SUCCESS;
+    int status = MPI_SUCCESS;
+    if (repeat_line(send, receive, static_cast<std::uint64_t>(count), type, op, comm, status)) [[likely]]
+        return status;
     return allreduce(send, receive, count, type, op, comm, onward.Allreduce_c, mpi.Iallreduce_c);
 }
 

@@ -32,16 +32,66 @@ private:
     MPI_Comm communicator_;
 };
 
+// In the words of MPI.
+int error_of(const NodeFailure& failure) {
+    switch (failure.why) {
+        case NodeBreak::lengths: return MPI_ERR_TRUNCATE;
+        case NodeBreak::process:
+#if defined(MPIX_ERR_PROC_FAILED)
+            return MPIX_ERR_PROC_FAILED;
+#else
+            return MPI_ERR_OTHER;
+#endif
+        default: return failure.status != MPI_SUCCESS ? failure.status : MPI_ERR_OTHER;
+    }
+}
+
+int error_of(const OwnAlgorithms& own, Status status) {
+    if (status == status_truncated) return MPI_ERR_TRUNCATE;
+    if (status == status_broken) return error_of(NodeFailure{own.peers->why_broken(), MPI_SUCCESS});
+    return status;
+}
+
+// What runs over shared memory: a rank that is gone becomes an error.
+template <typename Call>
+int guarded_on_node(Communicator& communicator, Call&& call) {
+    return guarded(communicator, [&]() -> int {
+        try {
+            return call();
+        } catch (const NodeFailure& failure) {
+            communicator.own().is_broken = true;
+            return error_of(failure);
+        }
+    });
+}
+
+// Forgets a run that ended before its time, by an error or by an exception of the application's; the ranks that share memory
+// with this one learn of the latter.
+class UnfinishedRun {
+public:
+    explicit UnfinishedRun(OwnAlgorithms& own) : own_(own) {}
+    ~UnfinishedRun() {
+        if (is_over_) return;
+        if (!is_known_ && own_.peers != nullptr && own_.transport.has_node()) own_.peers->give_up(NodeBreak::unwound);
+        own_.network.abandon();
+        own_.transport.abandon();
+        own_.engine.abandon();
+        own_.scratch.abandon();
+    }
+    UnfinishedRun(const UnfinishedRun&) = delete;
+    UnfinishedRun& operator=(const UnfinishedRun&) = delete;
+    void end(Status status) { (status == MPI_SUCCESS ? is_over_ : is_known_) = true; }
+
+private:
+    OwnAlgorithms& own_;
+    bool is_over_ = false;
+    bool is_known_ = false;
+};
+
 int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MPI_Datatype type,
              const Elements& elements, MPI_Op op, LocalOperations& operations) {
-    const auto abandon = [&] {
-        own.network.abandon();
-        own.transport.abandon();
-        own.engine.abandon();
-        own.scratch.abandon();
-    };
     const CancellationAtPoints cancellation;
-    OnUnwinding unwinding(abandon);
+    UnfinishedRun run(own);
     own.network.begin(type, elements.bytes, op);
     own.transport.begin(elements);
     Status status = own.engine.start(plan, buffers, own.transport, operations);
@@ -52,9 +102,9 @@ int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MP
             Background::get().in_flight().drive();
         CancellationAtPoints::here();
     }
-    unwinding.is_over();
-    if (status != MPI_SUCCESS) abandon();
-    return status;
+    run.end(status);
+    if (status == MPI_SUCCESS) status = own.transport.outcome();
+    return error_of(own, status);
 }
 
 bool has_no_gaps(OwnAlgorithms& own, MPI_Datatype type) {
@@ -149,37 +199,69 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
     return &known.front();
 }
 
+int report_failure(Communicator& communicator, const NodeFailure& failure) {
+    return guarded(communicator, [&] { return error_of(failure); });
+}
+
+int await_bcast_of_node(Communicator& communicator, int root, std::uint64_t& length) {
+    return guarded_on_node(communicator, [&]() -> int {
+        length = communicator.own().node->await_bcast(root);
+        return MPI_SUCCESS;
+    });
+}
+
+int redirect_bcast_of_node(Communicator& communicator, int root, std::uint64_t length) {
+    return guarded_on_node(communicator, [&]() -> int {
+        ++communicator.own().uses;
+        NodeCollectives& node = *communicator.own().node;
+        if (communicator.rank() == root)
+            node.announce_bcast(length);
+        else
+            node.leave_bcast(root, length);
+        return MPI_SUCCESS;
+    });
+}
+
 int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
-                     MPI_Datatype type, int root) {
-    return guarded(communicator, [&]() -> int {
+                     MPI_Datatype type, int root, std::uint64_t length) {
+    return guarded_on_node(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         ++own.uses;
-        const std::uint64_t bytes = count * type_size(type);
+        const std::uint64_t type_bytes = type_size(type);
+        const std::uint64_t room = count * type_bytes;
         const std::size_t single_copy_from = single_copy_of(decision);
+        const bool is_root = communicator.rank() == root;
+        const auto move = [&](std::byte* message) {
+            if (is_root)
+                own.node->bcast(root, message, length, single_copy_from);
+            else
+                own.node->take_bcast(root, length, message, room, single_copy_from);
+        };
+        const int fits = length <= room ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
         if (has_no_gaps(own, type)) {
-            own.node->bcast(root, static_cast<std::byte*>(buffer), bytes, single_copy_from);
-            return MPI_SUCCESS;
+            move(static_cast<std::byte*>(buffer));
+            return fits;
         }
         // The others are in the collective, whatever happens here.
         std::byte* message = nullptr;
         try {
-            message = own.scratch.get(bytes);
+            message = own.scratch.get(room);
         } catch (const std::bad_alloc&) {
-            own.node->bcast(root, nullptr, bytes, single_copy_from);
+            move(nullptr);
             return MPI_ERR_NO_MEM;
         }
-        const bool is_root = communicator.rank() == root;
         int status = is_root ? pack(buffer, count, type, message, own.duplicate) : MPI_SUCCESS;
-        own.node->bcast(root, message, bytes, single_copy_from);
-        if (!is_root) status = unpack(message, buffer, count, type, own.duplicate);
+        move(message);
+        if (!is_root && room != 0)
+            status = unpack(message, buffer, std::min(length, room) / type_bytes, type, own.duplicate);
         own.scratch.trim();
-        return status;
+        return status == MPI_SUCCESS ? fits : status;
     });
 }
 
 int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                          const Reduction& reduction, const OwnAlgorithms::KnownReduction& known) {
-    return guarded(communicator, [&]() -> int {
+    return guarded_on_node(communicator, [&]() -> int {
         ++communicator.own().uses;
         NodeCollectives& node = *communicator.own().node;
         auto* output = static_cast<std::byte*>(reduction.receive_buffer);
@@ -202,7 +284,7 @@ int run_shared_reduction(Communicator& communicator, const Decision& decision, C
 }
 
 int run_shared_barrier(Communicator& communicator) {
-    return guarded(communicator, [&]() -> int {
+    return guarded_on_node(communicator, [&]() -> int {
         ++communicator.own().uses;
         communicator.own().node->barrier();
         return MPI_SUCCESS;
@@ -210,19 +292,22 @@ int run_shared_barrier(Communicator& communicator) {
 }
 
 int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
-              MPI_Datatype type, int root) {
+              MPI_Datatype type, int root, std::uint64_t length) {
     return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         ++own.uses;
-        const std::uint64_t bytes = count * type_size(type);
-        const PlanKey key{.collective = Collective::bcast, .root = root, .units = bytes};
+        const std::uint64_t type_bytes = type_size(type);
+        const std::uint64_t room = count * type_bytes;
+        const PlanKey key{.collective = Collective::bcast, .root = root, .units = length};
         const auto plan = find_plan(own.plans, communicator, decision, key);
-        // Ranks may describe the same bytes by different types: what travels are the bytes of the signature.
+        // Ranks may describe the same bytes by different types: what travels are the bytes of the signature. Where this rank
+        // has no room for all of them, the plan runs elsewhere, and it gets what fits.
         const bool contiguous = has_no_gaps(own, type);
+        const bool is_apart = !contiguous || room < length;
         const bool is_root = communicator.rank() == root;
         auto* message = static_cast<std::byte*>(buffer);
-        if (!contiguous) {
-            message = own.scratch.get(bytes);
+        if (is_apart) {
+            message = own.scratch.get(length);
             if (is_root)
                 if (const int status = pack(buffer, count, type, message, own.duplicate); status != MPI_SUCCESS)
                     return status;
@@ -230,10 +315,15 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
         ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1);
         int status = run_plan(own, *plan, {.input = nullptr, .output = message, .scratch = nullptr, .stride = 1},
                               MPI_BYTE, Elements{}, MPI_OP_NULL, operations);
-        if (status == MPI_SUCCESS && !contiguous && !is_root)
-            status = unpack(message, buffer, count, type, own.duplicate);
+        const std::uint64_t received = std::min(length, room);
+        if (status == MPI_SUCCESS && is_apart && !is_root && received != 0) {
+            if (contiguous)
+                std::memcpy(buffer, message, received);
+            else
+                status = unpack(message, buffer, received / type_bytes, type, own.duplicate);
+        }
         own.scratch.trim();
-        return status;
+        return status == MPI_SUCCESS && room < length ? MPI_ERR_TRUNCATE : status;
     });
 }
 

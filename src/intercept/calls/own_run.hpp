@@ -36,8 +36,9 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
 
 // Each returns an MPI error code, after the application's error handler was told of it. The arguments are valid, there
 // is something to move (but for a barrier), and every rank runs the same algorithm with the same parameters.
+// `length` is that of the root's message, or where nobody has announced it, of this rank's own.
 int run_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
-              MPI_Datatype type, int root);
+              MPI_Datatype type, int root, std::uint64_t length);
 int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                   const Reduction& reduction);
 int run_barrier(Communicator& communicator, const Decision& decision);
@@ -45,9 +46,16 @@ int run_barrier(Communicator& communicator, const Decision& decision);
 int run_blocks(Communicator& communicator, const Decision& decision, Collective collective,
                const BlockArguments& blocks);
 
+// Where all ranks are on one node, a Bcast has the length that the root announces, which a rank waits for before it decides.
+int await_bcast_of_node(Communicator& communicator, int root, std::uint64_t& length);
+// Of one that goes another way: the root announces it, the others leave it. A message that takes that way follows.
+int redirect_bcast_of_node(Communicator& communicator, int root, std::uint64_t length);
+// Tells the application's handler why its communicator no longer works; returns an MPI error code.
+int report_failure(Communicator& communicator, const NodeFailure& failure);
+
 // The same over shared memory; a reduction that is known and whose elements have no gaps.
 int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
-                     MPI_Datatype type, int root);
+                     MPI_Datatype type, int root, std::uint64_t length);
 int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                          const Reduction& reduction, const OwnAlgorithms::KnownReduction& known);
 int run_shared_barrier(Communicator& communicator);

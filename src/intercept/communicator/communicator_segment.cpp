@@ -54,6 +54,7 @@ bool SetUp::make_segment(const SegmentUse& use) {
                              own.placement->most_ranks_of_a_node(), std::strerror(worst_problem)));
     own.node.reset();
     own.transport.leave_node();
+    own.peers.reset();
     own.segment = SharedSegment();
     return false;
 }
@@ -132,14 +133,17 @@ int SetUp::join_segment(const SegmentAddress& address, bool oversubscribed, cons
         const NodeMessages::Part part = NodeMessages::own_part(ranks, index, shape.messages_buffer);
         problem = own.segment.reserve(shape.messages_offset + part.offset, part.bytes);
     }
+    if (problem == 0) problem = own.segment.reserve(shape.peers_offset, NodePeers::segment_bytes(ranks));
     if (problem != 0) return problem;
     try {
+        own.peers = std::make_unique<NodePeers>(own.segment.data() + shape.peers_offset, ranks, index);
         if (use.collectives)
-            own.node = std::make_unique<NodeCollectives>(own.segment.data(), shape.collectives_buffer, placement, index,
-                                                         Waiting(oversubscribed, OwnAlgorithms::drive_vendor, &own));
+            own.node = std::make_unique<NodeCollectives>(
+                own.segment.data(), shape.collectives_buffer, placement, index,
+                Waiting(oversubscribed, OwnAlgorithms::drive_vendor, &own, own.peers.get()));
         if (use.messages)
             own.transport.use_node(std::make_unique<NodeMessages>(own.segment.data() + shape.messages_offset,
-                                                                  shape.messages_buffer, ranks, index),
+                                                                  shape.messages_buffer, ranks, index, own.peers.get()),
                                    placement, of_.rank, oversubscribed);
     } catch (const std::bad_alloc&) {
         return ENOMEM;

@@ -51,11 +51,12 @@ void OwnAlgorithms::free_communicators() {
 
 // It probes for what nobody sends, a message to itself with the last tag: where a probe finds something, the MPI
 // libraries move nothing else.
-void OwnAlgorithms::drive_vendor(void* own) {
+Status OwnAlgorithms::drive_vendor(void* own) {
     const auto* self = static_cast<OwnAlgorithms*>(own);
     int found = 0;
-    mpi.Iprobe(self->rank, self->tag_upper_bound, self->duplicate, &found, MPI_STATUS_IGNORE);
+    const int status = mpi.Iprobe(self->rank, self->tag_upper_bound, self->duplicate, &found, MPI_STATUS_IGNORE);
     if (Background::calls_must_move()) Background::get().in_flight().drive();
+    return status;
 }
 
 void NonblockingCollectives::end(std::uint64_t number) {

@@ -17,6 +17,7 @@
 #include "progress/engine/plan_cache.hpp"
 #include "progress/network/point_to_point.hpp"
 #include "progress/node/node_collectives.hpp"
+#include "progress/node/node_peers.hpp"
 #include "progress/node/routed_transport.hpp"
 #include "progress/node/shared_segment.hpp"
 #include "topology/placement.hpp"
@@ -114,8 +115,8 @@ struct OwnAlgorithms {
     void decide(DecisionTables of_blocking, NonblockingTables of_nonblocking);
 
     // A peer may be waiting for the rest of a message that this rank has begun to send, and the MPI library moves it only
-    // when it is called. `own` is an OwnAlgorithms.
-    static void drive_vendor(void* own);
+    // when it is called. `own` is an OwnAlgorithms. Returns an MPI error code.
+    static Status drive_vendor(void* own);
 
     // Is nothing of it in use, so that another communicator of the same processes may have it? On this rank: others may yet be busy.
     bool is_idle() const { return !is_broken && !nonblocking.any_under_way() && !nonblocking.has_persistent(); }
@@ -145,6 +146,7 @@ struct OwnAlgorithms {
     ScratchMemory scratch;
     // Of the ranks of this rank's node, where a decision asks for it.
     SharedSegment segment;
+    std::unique_ptr<NodePeers> peers;       // where there is a segment
     std::unique_ptr<NodeCollectives> node;  // where they are all ranks
     // Predefined operations on predefined types that were used, the last one first.
     struct KnownReduction {

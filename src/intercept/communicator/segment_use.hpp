@@ -7,6 +7,7 @@
 
 #include "progress/node/node_collectives.hpp"
 #include "progress/node/node_messages.hpp"
+#include "progress/node/node_peers.hpp"
 
 namespace hcoll {
 
@@ -15,11 +16,13 @@ struct SegmentUse {
     bool collectives;  // of all ranks, on one node
     bool messages;     // of plans
 
-    // What a segment of so many ranks holds: the bytes that each of them has for long messages, and where messages begin.
+    // What a segment of so many ranks holds: the bytes that each of them has for long messages, and where messages and
+    // what is known of the processes begin.
     struct Shape {
         std::size_t collectives_buffer;
         std::size_t messages_buffer;
         std::size_t messages_offset;
+        std::size_t peers_offset;
         std::size_t bytes;
     };
     Shape shape(int ranks, bool oversubscribed, std::uint64_t setting) const {
@@ -36,10 +39,12 @@ struct SegmentUse {
                                                            : usual,
                     .messages_buffer = setting != 0 ? setting : usual,
                     .messages_offset = page,
+                    .peers_offset = 0,
                     .bytes = 0};
         if (collectives) shape.messages_offset = NodeCollectives::segment_bytes(ranks, shape.collectives_buffer);
-        shape.bytes = shape.messages_offset;
-        if (messages) shape.bytes += NodeMessages::segment_bytes(ranks, shape.messages_buffer);
+        shape.peers_offset = shape.messages_offset;
+        if (messages) shape.peers_offset += NodeMessages::segment_bytes(ranks, shape.messages_buffer);
+        shape.bytes = shape.peers_offset + NodePeers::segment_bytes(ranks);
         return shape;
     }
 };

@@ -350,13 +350,19 @@ MPI_Comm SetUp::make_leaders(MPI_Comm duplicate) {
 
 // What messages and collectives inside a node travel by.
 void SetUp::make_carriers() {
+    const Placement& placement = *facts_.placement;
+    const bool shares_memory = settings().shared_memory && placement.most_ranks_of_a_node() > 1;
+    // On one node a Bcast that goes another way is announced over it.
+    const bool announces = shares_memory && placement.nodes() == 1 &&
+                           !leaves_all_to_vendor(facts_.decisions[static_cast<std::size_t>(Collective::bcast)]);
     const SegmentUse use{
-        .collectives = is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.shared; }),
-        .messages =
-            settings().shared_memory && facts_.placement->most_ranks_of_a_node() > 1 &&
-            is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.algorithm != nullptr; })};
+        .collectives =
+            announces || is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.shared; }),
+        .messages = shares_memory && is_any_decision(facts_.decisions, [](const Decision& decision) {
+                        return decision.algorithm != nullptr;
+                    })};
     if ((use.collectives || use.messages) && !make_segment(use) && use.collectives)
-        facts_.decisions = make_decisions(*facts_.placement, false);
+        facts_.decisions = make_decisions(placement, false);
     const bool wants_single_copy =
         own_->node != nullptr &&
         is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.single_copy != 0; });

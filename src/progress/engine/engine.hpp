@@ -19,6 +19,9 @@ using Token = std::uint32_t;
 
 // What has gone wrong below, in the words of the transport (an MPI error code); 0 is success.
 using Status = int;
+// What this library's own transports say, which know no MPI.
+inline constexpr Status status_truncated = -1;  // a message was longer than the memory that it was received into
+inline constexpr Status status_broken = -2;     // a rank that this one waits for will not come
 
 // Moves messages. Send and recv return at once; the memory they name belongs to the transport until the token has come
 // back from progress(). Messages between two ranks with equal tags arrive in the order in which they were sent.
@@ -33,6 +36,9 @@ public:
                               std::byte* target, std::uint64_t units, Token token) = 0;
     // Appends what has completed since the last call. May return with nothing; must not block for ever.
     virtual Status progress(std::vector<Token>& completed) = 0;
+    // What went wrong in this run and did not stop it, so that others get what this rank forwards: status_truncated. Forgotten
+    // when the next run begins.
+    virtual Status outcome() const { return 0; }
 };
 
 // Works on units in memory.

@@ -3,9 +3,9 @@
 // Every rank owns an area of the segment and is the only one that writes to it; the others wait for its flags and read.
 // There are three ways, by size and by what was measured. With n ranks and m bytes:
 //
-//   slots     a rank's message lies in the cache line of its flag, or behind it: one transfer of a line brings both
-//             bcast      root  [flag|message] --> all read it
-//             allreduce  every rank [flag|operand]; every rank reads all n and combines them in the order of ranks
+//   slots     a rank's message lies in the cache line of its header (flag and length), where it fits, or in a slot beside it
+//             bcast      root  [flag|length|message] --> all read it
+//             allreduce  every rank [flag|length|operand]; every rank reads all n and combines them in the order of ranks
 //             reduce     the same, but only the root reads
 //   counts    barrier: every rank raises a flag of its own, and waits for those of all; nothing else is used
 //   blocks    long messages pass through a ring of `depth` blocks that stays in cache
@@ -20,6 +20,13 @@
 // More than flat_ranks: the ranks form groups of neighbours (sockets, where the placement says so); the members of a group
 // talk to its leader only, and leaders to one another, by slots and counts as above; in a barrier a leader raises its flag
 // for the other leaders when its group is complete, and a second one for its group when all groups are.
+//
+// Lengths: a message of any size has a header in the ring of the first ones (node_area.hpp), of blocks with the first block.
+//
+//   bcast      the others wait for the root's header, and do what its length asks for: all ranks do the same, whatever they have
+//              room for, and none copies more than that. A message that goes another way is announced all the same
+//   reduce,    who combines looks at each header before it reads; where one differs from its own, nothing is right any
+//   allreduce  more: it gives up, and tells the others
 //
 // Slots and blocks are rings: no rank writes one again before all have said that they are done with what was in it. So a
 // root that runs ahead is held back, and nothing needs a barrier. Who has to wait for a place waits until half the ring is
@@ -37,6 +44,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "progress/engine/combine.hpp"
@@ -46,8 +54,10 @@
 
 namespace hcoll {
 
-// Driven by one thread of each rank at a time; all ranks call the same functions in the same order with the same sizes.
-// It knows no MPI.
+// Driven by one thread of each rank at a time; all ranks call the same functions in the same order. It knows no MPI.
+//
+// Functions throw NodeFailure (waiting.hpp) where a rank of the node is gone or has given up, or where operands differ in length,
+// and from then on always; what an operation throws passes through, and the others get a NodeFailure.
 class NodeCollectives {
 public:
     // How a segment is divided, by the bytes that each rank may have for its blocks.
@@ -74,8 +84,16 @@ public:
     // ranks.
     static constexpr std::size_t never = ~std::size_t{0};
 
-    // With data a null pointer a rank takes part without a message: what the others get from such a root is undefined.
-    void bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from = never);
+    // With data a null pointer a rank takes part without a message: what the others get from such a root is undefined. On
+    // the others `bytes` is what they have room for: they get what the root sends of it, and false where that was more.
+    bool bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from = never);
+    // The same in two steps, for ranks other than the root: the root's length first, and then the message, or nothing where
+    // such a message goes another way. There the root only announces it.
+    std::size_t await_bcast(int root);
+    bool take_bcast(int root, std::size_t bytes, std::byte* data, std::size_t capacity,
+                    std::size_t single_copy_from = never);
+    void leave_bcast(int root, std::size_t bytes);
+    void announce_bcast(std::size_t bytes);
     // `input` is this rank's operand; output is written on the root only, and may be input. `elements` is not 0.
     void reduce(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
                 std::size_t single_copy_from = never);
@@ -119,19 +137,22 @@ private:
         std::uint64_t operation;
         std::size_t bytes;
         std::uint64_t slots;  // of its ring
-        std::size_t flag_offset;
         std::size_t data_offset;
     };
     template <std::size_t ring>
     static ShortMessage place_in(std::uint64_t operation, std::size_t bytes);
-    ShortMessage next_short(std::size_t bytes);
-    Flag& flag_of(int rank, const ShortMessage& message) const {
-        return *reinterpret_cast<Flag*>(area_base(rank) + message.flag_offset);
-    }
+    static ShortMessage place_of(std::uint64_t operation, std::size_t bytes);
+    // Whose headers belong to blocks: those of this operation, or none.
+    using Header = std::optional<std::uint64_t>;
+    static constexpr Header no_header = std::nullopt;
+    Flag& header(int rank, std::uint64_t operation) const;
     // This rank's place, when all are done with what was there; then it may be read.
+    void claim(std::uint64_t operation, std::uint64_t slots);
     std::byte* claim(const ShortMessage& message);
-    void publish(const ShortMessage& message);
+    void publish(std::uint64_t operation, std::size_t bytes);
     void publish_copy(const ShortMessage& message, const std::byte* data);
+    // Another rank's, which must be as long as this one's.
+    void wait_for_part(int rank, std::uint64_t operation, std::size_t bytes);
     const std::byte* read(int rank, const ShortMessage& message);
     void finish(std::uint64_t operation);
     void finish_block(std::uint64_t number);
@@ -139,23 +160,34 @@ private:
     void combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own, const ShortMessage& message,
                        std::byte* result, const Combine& combine);
 
-    void bcast_short(int root, std::byte* data, std::size_t bytes);
+    // From whom a rank has the header of a Bcast, and short messages; does it give them on to its group?
+    int source_of(int root) const { return is_in_group(root) || rank_ == group_.front() ? root : group_.front(); }
+    bool forwards_from(int root) const { return group_.size() > 1 && rank_ == group_.front() && !is_in_group(root); }
+    void forward_header(int root, std::uint64_t operation, std::size_t bytes);
+    void send_short(std::uint64_t operation, const std::byte* data, std::size_t bytes);
+    void take_short(int root, std::uint64_t operation, std::size_t bytes, std::byte* data, std::size_t capacity);
     void reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
 
     void wait_for_room(std::uint64_t number);
+    void begin_blocks(std::uint64_t number, std::size_t bytes, Header header);
+    void wait_for_first_block(int rank, std::uint64_t number, std::size_t bytes, Header header);
     void combine_operands(std::byte* result, std::size_t bytes, const Combine& combine) const;
     bool is_copied_once(std::size_t bytes, std::size_t single_copy_from) const {
         return bytes >= single_copy_from && bytes > short_bytes && single_copy_.is_proven();
     }
-    void bcast_single_copy(int root, std::byte* data, std::size_t bytes);
+    void bcast_single_copy(int root, std::byte* data, std::size_t bytes, std::size_t capacity);
     void reduce_single_copy(int root, const std::byte* input, std::byte* output, std::size_t elements,
                             const Combine& combine);
-    void reduce_blocks(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
-    void bcast_blocks(int root, std::byte* data, std::size_t bytes);
-    void reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
+    void reduce_long(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
+                     std::size_t single_copy_from);
+    void reduce_blocks(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine,
+                       Header header);
+    void bcast_blocks(int root, std::byte* data, std::size_t bytes, std::size_t capacity, Header header);
+    void reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine,
+                        Header header);
     void reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,
-                          const Combine& combine);
+                          const Combine& combine, Header header);
 
     std::byte* base_;
     std::byte* lines_;  // rank 0's first ring
@@ -170,7 +202,7 @@ private:
     std::vector<int> group_of_rank_;
     std::vector<const std::byte*> operands_;  // of one combination, by rank
     int since_progress_ = 0;
-    std::uint64_t operation_ = 0;                   // short messages so far
+    std::uint64_t operation_ = 0;                   // so far, with messages
     std::uint64_t known_done_ = 0;                  // all ranks are done with that many of them, at least
     std::uint64_t barriers_ = 0;                    // so far
     std::uint64_t block_number_ = 0;                // blocks so far

@@ -19,6 +19,9 @@
 // is held back by its lanes and cells, and nobody keeps anything for it. It has nothing more to say in the collectives that
 // others are still in, so nobody waits for it there. What is left over from an earlier one, by an error, is dropped.
 //
+// A message need not be as long as who receives it thinks: every fragment is held against what is left of the room before it is
+// copied, what does not fit is dropped, and the message is complete with the fragment that its sender calls the last one.
+//
 // Memory: ranks * 4.1 KB of lanes and grants, and the cells, for each rank; pages that no message has touched cost nothing.
 #pragma once
 
@@ -29,6 +32,7 @@
 #include <vector>
 
 #include "progress/engine/engine.hpp"
+#include "progress/node/node_peers.hpp"
 
 namespace hcoll {
 
@@ -59,8 +63,9 @@ public:
     };
     static Part own_part(int ranks, int rank, std::size_t buffer_bytes);
 
-    // `base` is zeroed memory of segment_bytes(ranks, buffer_bytes) bytes, page-aligned, that all ranks share.
-    NodeMessages(std::byte* base, std::size_t buffer_bytes, int ranks, int rank);
+    // `base` is zeroed memory of segment_bytes(ranks, buffer_bytes) bytes, page-aligned, that all ranks share. With `peers`,
+    // which outlive this, who waits for a rank that is gone learns of it.
+    NodeMessages(std::byte* base, std::size_t buffer_bytes, int ranks, int rank, NodePeers* peers = nullptr);
 
     // Does an element of so many bytes fit into a cell? Otherwise it has to go another way; the same on all ranks.
     bool carries(std::uint64_t element_bytes) const { return element_bytes <= cell_bytes_; }
@@ -76,6 +81,8 @@ public:
     Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, const Elements& elements,
                 Token token);
     Status progress(std::vector<Token>& completed);
+    // status_truncated where a message of this collective was longer than what it was received into; otherwise 0.
+    Status outcome() const { return outcome_; }
 
     // After an error: forgets what is under way.
     void abandon();
@@ -87,16 +94,17 @@ private:
     static constexpr std::size_t line_bytes = 64;
     static constexpr std::uint64_t lane_lines = 32;
     static constexpr std::uint64_t grants = 256;
-    static constexpr std::uint32_t no_tag = 0xffffffff;         // of a line that carries nothing
     static constexpr std::uint64_t most_cells_of_message = 16;  // stay in the cache
-    static constexpr std::uint16_t no_cell = 0xffff;
-    static constexpr std::uint16_t nothing = 0xfffe;  // of a line that carries nothing
+    static constexpr std::uint8_t no_cell = 0xff;
+    static constexpr std::uint8_t nothing = 0xfe;  // of a line that carries nothing
+    static_assert(cells < nothing);
 
     struct alignas(line_bytes) Line {
         std::atomic<std::uint64_t> number;  // from 1; of the fragment that the rest belongs to
         std::uint32_t tag;
         std::uint16_t bytes;  // of the fragment
-        std::uint16_t cell;   // no_cell: the fragment is in the line
+        std::uint8_t cell;    // no_cell: the fragment is in the line
+        bool is_last;         // of its message
         std::array<std::byte, inline_bytes> data;
     };
     struct Lane {
@@ -131,7 +139,7 @@ private:
         std::uint64_t fragments;
         std::uint64_t filled;  // so many are, or were, in cells
         bool open;             // others may join; holds its cells meanwhile
-        std::array<std::uint16_t, most_cells_of_message> cell_of;
+        std::array<std::uint8_t, most_cells_of_message> cell_of;
         std::vector<Destination> destinations;
     };
     struct Posted {
@@ -141,12 +149,19 @@ private:
         std::uint64_t done;
         Elements elements;
         Token token;
+        bool has_begun = false;
+        bool is_complete = false;
     };
-    struct Unexpected {
+    // A fragment as its line describes it.
+    struct Fragment {
         std::uint64_t number;
         std::uint32_t tag;
         std::uint16_t bytes;
-        std::uint16_t cell;
+        std::uint8_t cell;
+        bool is_last;
+    };
+    struct Unexpected {
+        Fragment fragment;
         std::vector<std::byte> data;  // where it is in no cell (any more)
     };
     struct Peer {
@@ -166,13 +181,14 @@ private:
     Area& area(int rank) const { return *reinterpret_cast<Area*>(area_base(rank)); }
     Lane& lane(int from, int to) const;
     Receipts& receipts(int of, int from) const;
-    std::byte* cell(int rank, std::uint16_t index) const;
+    std::byte* cell(int rank, std::uint8_t index) const;
     Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
 
     std::uint64_t units_of_fragment(const Elements& elements) const { return cell_bytes_ / elements.bytes; }
     bool has_room(int to);
-    std::uint64_t push(int to, std::uint32_t tag, std::uint16_t bytes, std::uint16_t cell, const std::byte* data);
-    std::uint16_t find_cell();
+    std::uint64_t push(int to, std::uint32_t tag, std::uint64_t bytes, std::uint8_t cell, bool is_last,
+                       const std::byte* data);
+    std::uint8_t find_cell();
     Outgoing& add_outgoing();
     Status copy_in(const Outgoing& message, std::uint64_t fragment, std::byte* target, std::uint64_t& bytes) const;
     Status fill(Outgoing& message, bool& moved);
@@ -187,10 +203,12 @@ private:
     bool is_earlier(std::uint32_t tag) const { return static_cast<std::int32_t>(tag - first_tag_) < 0; }
     bool is_later(std::uint32_t tag) const { return !is_earlier(tag) && tag - first_tag_ >= tags_per_collective; }
     Status take(int from, const Line& line);
-    Status deliver(int from, Posted& posted, std::uint64_t number, const std::byte* data, std::uint16_t bytes);
+    Status deliver(int from, Posted& posted, const Fragment& fragment, const std::byte* data);
     Status deliver_unexpected(int from, Posted& posted);
+    void grant(int from, std::uint64_t number) const;
+    void drop(int from, const Fragment& fragment) const;
     void move_out_of_cells(int from);
-    void release(int from, std::uint16_t cell) const;
+    void release(int from, std::uint8_t cell) const;
 
     std::byte* base_;
     std::size_t area_bytes_;
@@ -200,9 +218,11 @@ private:
     int rank_;
     std::uint32_t first_tag_ = 0;
     std::size_t unexpected_ = 0;  // of all peers
-    std::uint16_t next_cell_ = 0;
+    std::uint8_t next_cell_ = 0;
     bool is_short_ = false;
     int idle_ = 0;
+    NodePeers* peers_of_node_;
+    Status outcome_ = 0;
     std::vector<Peer> peers_;
     std::vector<int> expected_;       // from whom something is expected
     std::vector<Outgoing> outgoing_;  // the first active_ are in use

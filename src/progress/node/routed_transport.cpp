@@ -35,10 +35,10 @@ Status RoutedTransport::progress(std::vector<Token>& completed) {
         idle_polls_ = 0;
         // Ranks whose collectives never have to wait may do many of them on end.
         constexpr int polls_between_drives = 32;
-        if (is_carried_ && ++busy_polls_ % polls_between_drives == 0) drive_(context_);
+        if (is_carried_ && ++busy_polls_ % polls_between_drives == 0 && status == 0) status = drive_(context_);
     } else if (++idle_polls_ > polls_before_yield_) {
         sched_yield();
-        if (is_carried_) drive_(context_);
+        if (is_carried_ && status == 0) status = drive_(context_);
     }
     return status;
 }

@@ -16,8 +16,8 @@ namespace hcoll {
 // Driven by one thread at a time.
 class RoutedTransport : public Transport {
 public:
-    // `drive(context)` drives the MPI library. All messages go over `network` until there is a node.
-    RoutedTransport(Transport& network, void (*drive)(void*), void* context)
+    // `drive(context)` drives the MPI library, and returns its status. All messages go over `network` until there is a node.
+    RoutedTransport(Transport& network, Status (*drive)(void*), void* context)
         : network_(network), drive_(drive), context_(context) {}
 
     // From now on messages to the ranks of this rank's node go through `node`, in which they have the numbers that
@@ -45,6 +45,10 @@ public:
         return network_.collective(which, root, order, source, target, units, token);
     }
     Status progress(std::vector<Token>& completed) override;
+    Status outcome() const override {
+        const Status status = network_.outcome();
+        return status != 0 || !is_carried_ ? status : node_->outcome();
+    }
 
     // After an error.
     void abandon() {
@@ -62,7 +66,7 @@ private:
     std::uint32_t tag_of(std::uint32_t tag) const { return sequence_ * tags_per_collective + tag; }
 
     Transport& network_;
-    void (*drive_)(void*);
+    Status (*drive_)(void*);
     void* context_;
     std::unique_ptr<NodeMessages> node_;
     std::vector<int> index_on_node_;  // by rank of the communicator

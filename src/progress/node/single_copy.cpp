@@ -37,6 +37,7 @@ struct SingleCopy::Desk {
     alignas(line) Flag offered;
     std::uint64_t input;
     std::uint64_t output;
+    std::uint64_t bytes;  // that are there
     // Of message k: 2 k + 1 when the rank's own copies are over; 2 k + 2, after a failure, when it has looked at all desks.
     alignas(line) Flag done;
     // The last one in which they failed, plus 1. Who failed stays until everybody has seen it, so the others need not look at
@@ -126,10 +127,11 @@ bool SingleCopy::test_words(PeerMemory& memory, std::byte* probe, bool is_first,
 
 // ---- messages ----
 
-void SingleCopy::offer(std::uint64_t message, const std::byte* input, const std::byte* output) {
+void SingleCopy::offer(std::uint64_t message, const std::byte* input, const std::byte* output, std::size_t bytes) {
     Desk& own = desk(rank_);
     own.input = address_of(input);
     own.output = address_of(output);
+    own.bytes = bytes;
     raise(own.offered, message + 1);
 }
 
@@ -155,25 +157,28 @@ bool SingleCopy::is_good(int rank, std::uint64_t message) {
     return theirs.failed.load(std::memory_order_relaxed) != message + 1;
 }
 
-bool SingleCopy::bcast(int root, std::byte* data, std::size_t bytes) {
+bool SingleCopy::bcast(int root, std::byte* data, std::size_t bytes, std::size_t capacity) {
     const std::uint64_t message = messages_++;
     const std::size_t last_part = waiting_.is_oversubscribed() ? 0 : bytes / static_cast<std::size_t>(ranks_);
     const std::size_t written_from = (bytes - last_part + page - 1) / page * page;
     const bool root_writes = written_from < bytes;
     const std::size_t read_bytes = root_writes ? written_from : bytes;
-    offer(message, data, data);
+    offer(message, data, data, capacity);
     bool good = true;
     if (rank_ != root) {
-        const std::uint64_t source = wait_for_offer(root, message).input;
-        if (data != nullptr && source != 0) good = memory_->read(root, source, data, read_bytes) == 0;
+        const Desk& source = wait_for_offer(root, message);
+        const std::size_t wanted = std::min({read_bytes, capacity, static_cast<std::size_t>(source.bytes)});
+        if (wanted != 0) good = memory_->read(root, source.input, data, wanted) == 0;
         if (root_writes && !is_good(root, message)) good = false;
         conclude(message, good, {});
     } else {
+        const std::size_t written_to = std::min(bytes, capacity);
         for (int step = 1; step < ranks_ && root_writes; ++step) {
             const int each = (root + step) % ranks_;
-            const std::uint64_t target = wait_for_offer(each, message).output;
-            if (data == nullptr || target == 0) continue;
-            if (memory_->write(each, target + written_from, data + written_from, bytes - written_from) != 0)
+            const Desk& target = wait_for_offer(each, message);
+            const std::size_t end = std::min(written_to, static_cast<std::size_t>(target.bytes));
+            if (end <= written_from) continue;
+            if (memory_->write(each, target.output + written_from, data + written_from, end - written_from) != 0)
                 good = false;
         }
         conclude(message, good, {});
@@ -226,10 +231,13 @@ bool SingleCopy::combine_share(const Share& share, std::uint64_t message, int ro
     while (progress.combined < share.end) {
         const std::size_t offset = progress.combined;
         const std::size_t bytes = std::min(step, share.end - offset);
+        if (offset == share.begin)
+            for (int each = 0; each < ranks_; ++each)
+                if (wait_for_offer(each, message).bytes != desk(rank_).bytes) waiting_.give_up(NodeBreak::lengths);
         for (int each = 0; each < ranks_; ++each) {
             const std::byte*& operand = operands_[static_cast<std::size_t>(each)];
             operand = each == rank_ ? input + offset
-                                    : memory_->look(each, wait_for_offer(each, message).input + offset, bytes,
+                                    : memory_->look(each, desk(each).input + offset, bytes,
                                                     pieces_.get() + most * static_cast<std::size_t>(each));
             if (operand == nullptr) return false;
         }
@@ -247,7 +255,7 @@ const std::vector<SingleCopy::Rest>& SingleCopy::reduce(int root, const std::byt
                                                         std::size_t elements, const Combine& combine) {
     const std::uint64_t message = messages_++;
     const auto share_of = [&](int rank) { return share(rank, root, elements, combine.element_bytes); };
-    offer(message, input, output);
+    offer(message, input, output, elements * combine.element_bytes);
     const Share own = share_of(rank_);
     Progress progress{own.begin, own.begin};
     conclude(message, combine_share(own, message, root, input, output, combine, progress), progress);

@@ -39,7 +39,10 @@
 
 namespace hcoll {
 
-// Driven by one thread of each rank at a time; all ranks call the same functions in the same order with the same sizes.
+// What a rank offers has a length: nobody reads or writes behind it, whatever the others' lengths are.
+//
+// Driven by one thread of each rank at a time; all ranks call the same functions in the same order. Functions may throw
+// NodeFailure (waiting.hpp).
 class SingleCopy {
 public:
     // What a rank shows the others; the rank alone writes it. Zeroed memory.
@@ -58,9 +61,9 @@ public:
     bool prove(std::unique_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree);
     [[nodiscard]] bool is_proven() const { return memory_ != nullptr; }
 
-    // Has it arrived? A reader that gets false, and the root where any reader does, have it yet to do another way. Data may be
-    // a null pointer: the rank takes part without a message.
-    bool bcast(int root, std::byte* data, std::size_t bytes);
+    // Has it arrived? A reader that gets false, and the root where any reader does, have it yet to do another way. `bytes` are
+    // the root's, on all ranks; a rank has room for `capacity` of them in data, and gets no more.
+    bool bcast(int root, std::byte* data, std::size_t bytes, std::size_t capacity);
 
     // What a rank could not do of its share, in bytes of the message: [combined, end) is to be combined, and
     // [delivered, combined) only to be handed over; on that rank it is at `result`.
@@ -69,6 +72,7 @@ public:
         std::size_t delivered, combined, end;
         std::byte* result;
     };
+    // Ranks whose operands have another length than this one's end in a NodeFailure before anything is combined.
     // `root` is a rank, or no_root: all want the result. `output`, of those that want it, may be input. Returns the same on all
     // ranks (but `result`); it is valid until the next call, and empty as a rule.
     const std::vector<Rest>& reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
@@ -87,7 +91,7 @@ private:
     };
 
     Desk& desk(int rank) const { return *desks_[static_cast<std::size_t>(rank)]; }
-    void offer(std::uint64_t message, const std::byte* input, const std::byte* output);
+    void offer(std::uint64_t message, const std::byte* input, const std::byte* output, std::size_t bytes);
     const Desk& wait_for_offer(int rank, std::uint64_t message);
     // Says how this rank's attempt went.
     void conclude(std::uint64_t message, bool is_good, Progress progress);

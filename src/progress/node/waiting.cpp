@@ -45,6 +45,31 @@ constexpr std::int64_t shortest_turn = 1000;
 
 void wake(Flag& flag) { syscall(SYS_futex, low_half(flag), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
 
+void Waiting::drive() {
+    BreakOnUnwinding guard(*this);
+    const Status status = progress_(context_);
+    guard.end();
+    if (status != 0) give_up(NodeBreak::vendor, status);
+}
+
+void Waiting::break_off(NodeBreak why, Status status) noexcept {
+    if (failure_.why != NodeBreak::none) return;
+    failure_ = {why, status};
+    if (peers_ != nullptr) peers_->give_up(why);
+}
+
+void Waiting::give_up(NodeBreak why, Status status) {
+    break_off(why, status);
+    throw_again();
+}
+
+void Waiting::throw_again() const { throw NodeFailure(failure_); }
+
+void Waiting::look_at_peers() {
+    if (peers_ == nullptr) return;
+    if (const NodeBreak why = peers_->look(); why != NodeBreak::none) give_up(why);
+}
+
 void Waiting::wait(Flag& flag, std::uint64_t value) {
     for (int i = 0; i < spins_; ++i) {
         pause();
@@ -62,7 +87,7 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
         if (flag.value.load(std::memory_order_acquire) >= value) return;
         vain = now() - before < shortest_turn ? vain + 1 : 0;
         // Looking at the MPI library costs more than a yield.
-        if (i % yields_between_drives == 0) progress_(context_);
+        if (i % yields_between_drives == 0) drive();
     }
     constexpr long shortest_nanoseconds = 20'000;
     constexpr long longest_nanoseconds = 100'000;
@@ -75,7 +100,8 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
         flag.sleepers.fetch_sub(1, std::memory_order_relaxed);
         if (flag.value.load(std::memory_order_acquire) >= value) return;
         CancellationAtPoints::here();
-        progress_(context_);
+        drive();
+        look_at_peers();
     }
 }
 

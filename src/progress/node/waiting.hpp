@@ -10,18 +10,23 @@
 // bound, and happen to be on one core, soon give way to one another. Where ranks share cores and a yield returns at once, again
 // and again, it gives nobody a turn (with SCHED_AUTOGROUP each rank is in a task group of its own where the launcher, as Hydra
 // does, gives it a session): then only sleeping lets the others run.
+//
+// Who sleeps also looks whether the others still live (node_peers.hpp): a wait ends with the flag, or with a NodeFailure.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "progress/node/node_peers.hpp"
+
 namespace hcoll {
 
-// `sleepers` counts those that sleep until it is raised.
+// `sleepers` counts those that sleep until it is raised. `note` comes with it, in the same line: written before it is raised.
 struct Flag {
     std::atomic<std::uint64_t> value{0};
     std::atomic<std::uint32_t> sleepers{0};
+    std::uint32_t note{0};
 };
 
 void wake(Flag& flag);
@@ -38,34 +43,65 @@ inline void raise(Flag& flag, std::uint64_t value) {
 // Used by one thread at a time.
 class Waiting {
 public:
-    // `progress(context)` drives what else the process has under way.
-    Waiting(bool oversubscribed, void (*progress)(void*), void* context)
+    // `progress(context)` drives what else the process has under way, and returns its status. With `peers`, which outlive this,
+    // a wait for a rank whose process is gone ends.
+    Waiting(bool oversubscribed, Status (*progress)(void*), void* context, NodePeers* peers = nullptr)
         : fewest_spins_(oversubscribed ? 0 : 50),
           most_spins_(oversubscribed ? 0 : 2000),
           spins_(most_spins_),
           most_vain_yields_(oversubscribed ? 20 : 2000),
           progress_(progress),
-          context_(context) {}
+          context_(context),
+          peers_(peers) {}
 
-    // Returns once the flag is at least `value`.
+    // Returns once the flag is at least `value`; throws NodeFailure where it never will be, for all that can be seen.
     void until(Flag& flag, std::uint64_t value) {
         if (flag.value.load(std::memory_order_acquire) >= value) return;
         wait(flag, value);
     }
 
-    // Drives what else the process has under way.
-    void drive() const { progress_(context_); }
+    // Drives what else the process has under way. Throws NodeFailure where that fails.
+    void drive();
     bool is_oversubscribed() const { return most_spins_ == 0; }
+
+    // Throws what was thrown before, if anything was: nothing can be waited for any more.
+    void check() const {
+        if (failure_.why != NodeBreak::none) [[unlikely]]
+            throw_again();
+    }
+    // Gives up, and tells the others; the first reason stays.
+    void break_off(NodeBreak why, Status status = 0) noexcept;
+    [[noreturn]] void give_up(NodeBreak why, Status status = 0);
 
 private:
     void wait(Flag& flag, std::uint64_t value);
+    void look_at_peers();
+    [[noreturn]] void throw_again() const;
 
     int fewest_spins_;
     int most_spins_;
     int spins_;
     int most_vain_yields_;
-    void (*progress_)(void*);
+    Status (*progress_)(void*);
     void* context_;
+    NodePeers* peers_;
+    NodeFailure failure_{NodeBreak::none, 0};
+};
+
+// Around code of the application: where an exception of its own passes through, the others learn that this rank will not come.
+class BreakOnUnwinding {
+public:
+    explicit BreakOnUnwinding(Waiting& waiting) : waiting_(waiting) {}
+    ~BreakOnUnwinding() {
+        if (!is_over_) waiting_.break_off(NodeBreak::unwound);
+    }
+    BreakOnUnwinding(const BreakOnUnwinding&) = delete;
+    BreakOnUnwinding& operator=(const BreakOnUnwinding&) = delete;
+    void end() { is_over_ = true; }
+
+private:
+    Waiting& waiting_;
+    bool is_over_ = false;
 };
 
 }  // namespace hcoll

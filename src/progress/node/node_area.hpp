@@ -1,0 +1,144 @@
+// How the segment of NodeCollectives is laid out; for its own files.
+//
+//   segment   | page | area of rank 0 | area of rank 1 | ...
+//   area      | flags | headers and lines | slots | slots | desk | blocks | slices of results |
+//
+// A rank's header of operation k says that its part of it is there, and how many bytes it has: a flag, the length, and the
+// message itself where it is no longer than the rest of the line. All three rings go by the number of the operation, so that who
+// waits for a header knows where it is without knowing how long the message will be.
+//
+//   header    | flag: 8 | sleepers: 4 | length: 4 | message, or a length of 4 GB or more: 48 |
+//   ring 0      64 headers with what is in their line
+//   ring 1      32 slots of 960 bytes
+//   ring 2      8 slots of 8 KB
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "progress/node/node_collectives.hpp"
+
+namespace hcoll {
+
+namespace node_area {
+
+constexpr std::size_t line = 64;
+constexpr std::size_t page = 4096;
+
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+inline std::size_t block_bytes_of(std::size_t buffer_bytes) {
+    return std::max(buffer_bytes / NodeCollectives::depth / page, std::size_t{1}) * page;
+}
+// Of two ranks or more, none combines more of a block than half of it and a line.
+inline std::size_t slice_bytes_of(std::size_t buffer_bytes) { return block_bytes_of(buffer_bytes) / 2 + line; }
+
+// The rings of slots, by the size of messages. In the first one header and message share a line.
+struct SlotRing {
+    std::size_t largest_bytes;
+    std::uint64_t slots;
+    std::size_t slot_bytes;
+
+    constexpr std::size_t ring_bytes() const { return slots * slot_bytes; }
+};
+constexpr SlotRing rings[] = {{NodeCollectives::line_bytes, 64, line},
+                              {960, 32, 960},
+                              {NodeCollectives::short_bytes, 8, NodeCollectives::short_bytes}};
+constexpr std::size_t ring_count = std::size(rings);
+constexpr std::size_t header_bytes = line - NodeCollectives::line_bytes;
+static_assert(sizeof(Flag) == header_bytes && rings[1].slot_bytes % line == 0 && rings[2].slot_bytes % line == 0);
+
+constexpr std::size_t offset_of_ring(std::size_t ring) {
+    std::size_t offset = 0;
+    for (std::size_t before = 0; before < ring; ++before) offset += rings[before].ring_bytes();
+    return offset;
+}
+
+// A header's length: the note of its flag, or where that is this, the first word of its line.
+constexpr std::uint32_t long_length = 0xffffffff;
+inline void set_length(Flag& header, std::size_t bytes) {
+    header.note = static_cast<std::uint32_t>(std::min<std::size_t>(bytes, long_length));
+    if (bytes >= long_length) [[unlikely]]
+        std::memcpy(reinterpret_cast<std::byte*>(&header) + header_bytes, &bytes, sizeof bytes);
+}
+inline std::size_t length_of(const Flag& header) {
+    std::size_t bytes = header.note;
+    if (bytes == long_length) [[unlikely]]
+        std::memcpy(&bytes, reinterpret_cast<const std::byte*>(&header) + header_bytes, sizeof bytes);
+    return bytes;
+}
+
+}  // namespace node_area
+
+// What a rank owns: flags, slots, and behind them blocks and slices of results.
+struct NodeCollectives::Area {
+    alignas(node_area::line) Flag done;      // with so many operations
+    alignas(node_area::line) Flag ready;     // so many blocks are copied in
+    alignas(node_area::line) Flag reduced;   // of so many blocks its slice is combined
+    alignas(node_area::line) Flag consumed;  // with so many blocks
+    alignas(node_area::line) Flag arrived;   // at so many barriers; a leader's: so has its group
+    alignas(node_area::line) Flag released;  // a leader's: its group may leave so many barriers
+    alignas(node_area::line) std::byte slots[node_area::offset_of_ring(node_area::ring_count)];
+
+    static Flag& done_of(Area& area) { return area.done; }
+    static Flag& ready_of(Area& area) { return area.ready; }
+    static Flag& consumed_of(Area& area) { return area.consumed; }
+
+    // Flags, slots, and a desk for single copies.
+    static constexpr std::size_t head_bytes() {
+        return node_area::rounded_up(sizeof(Area) + SingleCopy::desk_bytes, node_area::page);
+    }
+    static std::size_t bytes(std::size_t buffer_bytes) {
+        return head_bytes() + node_area::rounded_up(depth * (node_area::block_bytes_of(buffer_bytes) +
+                                                             node_area::slice_bytes_of(buffer_bytes)),
+                                                    node_area::page);
+    }
+};
+
+inline NodeCollectives::Area& NodeCollectives::area(int rank) const {
+    return *reinterpret_cast<Area*>(area_base(rank));
+}
+
+// In any case this place's last use is over, but waiting is for half the ring.
+inline void NodeCollectives::claim(std::uint64_t operation, std::uint64_t slots) {
+    if (operation >= known_done_ + slots) [[unlikely]]
+        wait_for_all<Area::done_of>(operation - slots / 2, known_done_);
+}
+
+inline Flag& NodeCollectives::header(int rank, std::uint64_t operation) const {
+    return *reinterpret_cast<Flag*>(lines_ + operation % node_area::rings[0].slots * node_area::line +
+                                    static_cast<std::size_t>(rank) * area_bytes_);
+}
+
+// Claimed.
+inline void NodeCollectives::publish(std::uint64_t operation, std::size_t bytes) {
+    Flag& own = header(rank_, operation);
+    node_area::set_length(own, bytes);
+    raise(own, operation + 1);
+}
+
+template <Flag& (*flag_of)(NodeCollectives::Area&)>
+void NodeCollectives::wait_for_all(std::uint64_t value, std::uint64_t& known) {
+    if (known >= value) return;
+    std::uint64_t lowest = ~std::uint64_t{0};
+    for (int each = 0; each < ranks_; ++each) {
+        Flag& flag = flag_of(area(each));
+        waiting_.until(flag, value);
+        lowest = std::min(lowest, flag.value.load(std::memory_order_acquire));
+    }
+    known = lowest;
+}
+
+inline void NodeCollectives::progress_sometimes() {
+    constexpr int often_enough = 32;
+    if (++since_progress_ < often_enough) return;
+    since_progress_ = 0;
+    waiting_.drive();
+}
+
+inline void NodeCollectives::finish(std::uint64_t operation) {
+    raise(area(rank_).done, operation + 1);
+    progress_sometimes();
+}
+
+}  // namespace hcoll

@@ -1,0 +1,183 @@
+// Long messages of NodeCollectives, by blocks that pass through a ring. Where an operation has headers, that of a rank also says
+// that its first block is there.
+#include <algorithm>
+#include <cstring>
+
+#include "progress/node/node_area.hpp"
+#include "progress/node/shared_copy.hpp"
+
+namespace hcoll {
+
+using namespace node_area;
+
+namespace {
+
+// The elements of a block that a rank combines, a whole number of cache lines where elements fit in them.
+struct Slices {
+    std::size_t elements;
+    std::size_t element_bytes;
+    int ranks;
+
+    std::size_t begin(int rank) const {
+        const std::size_t grain = line % element_bytes == 0 ? line / element_bytes : 1;
+        const std::size_t grains = (elements + grain - 1) / grain;
+        const std::size_t first = grains * static_cast<std::size_t>(rank) / static_cast<std::size_t>(ranks) * grain;
+        return std::min(first, elements) * element_bytes;
+    }
+    std::size_t end(int rank) const { return begin(rank + 1); }
+};
+
+}  // namespace
+
+std::byte* NodeCollectives::block(int rank, std::uint64_t number) const {
+    return reinterpret_cast<std::byte*>(&area(rank)) + Area::head_bytes() +
+           number % depth * block_bytes_of(buffer_bytes_);
+}
+
+std::byte* NodeCollectives::result_slice(int rank, std::uint64_t number) const {
+    return block(rank, 0) + depth * block_bytes_of(buffer_bytes_) + number % depth * slice_bytes_of(buffer_bytes_);
+}
+
+void NodeCollectives::wait_for_room(std::uint64_t number) {
+    if (number >= known_consumed_ + depth) wait_for_all<Area::consumed_of>(number - depth / 2, known_consumed_);
+}
+
+void NodeCollectives::finish_block(std::uint64_t number) {
+    raise(area(rank_).consumed, number + 1);
+    progress_sometimes();
+}
+
+// `bytes` are the root's; a rank takes as many of them as it has room for.
+void NodeCollectives::bcast_blocks(int root, std::byte* data, std::size_t bytes, std::size_t capacity, Header header) {
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
+    for (std::size_t offset = 0; offset < bytes; offset += block_bytes) {
+        const std::uint64_t number = block_number_++;
+        const std::size_t length = std::min(block_bytes, bytes - offset);
+        const bool is_announced = header && offset == 0;
+        if (rank_ == root) {
+            wait_for_room(number);
+            if (offset < capacity) std::memcpy(block(root, number), data + offset, std::min(length, capacity - offset));
+            raise(area(root).ready, number + 1);
+            if (is_announced) publish(*header, bytes);
+        } else {
+            // Where it was announced, the first one was there already.
+            if (!is_announced) waiting_.until(area(root).ready, number + 1);
+            if (offset < capacity) copy_shared(data + offset, block(root, number), std::min(length, capacity - offset));
+        }
+        finish_block(number);
+    }
+}
+
+void NodeCollectives::combine_operands(std::byte* result, std::size_t bytes, const Combine& combine) const {
+    combine_in_order(operands_, result, bytes, combine, accumulator_.get(), short_bytes);
+}
+
+// This rank's first block is there; with it, where the operation has headers, how long its message is.
+void NodeCollectives::begin_blocks(std::uint64_t number, std::size_t bytes, Header header) {
+    raise(area(rank_).ready, number + 1);
+    if (header) publish(*header, bytes);
+}
+
+// Until that one's first block is there, and is one of a message as long as this rank's.
+void NodeCollectives::wait_for_first_block(int rank, std::uint64_t number, std::size_t bytes, Header header) {
+    if (header)
+        wait_for_part(rank, *header, bytes);
+    else
+        waiting_.until(area(rank).ready, number + 1);
+}
+
+void NodeCollectives::reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes,
+                                     const Combine& combine, Header header) {
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_) / combine.element_bytes * combine.element_bytes;
+    for (std::size_t offset = 0; offset < bytes; offset += block_bytes) {
+        const std::uint64_t number = block_number_++;
+        const std::size_t length = std::min(block_bytes, bytes - offset);
+        if (rank_ == root) {
+            for (int each = 0; each < ranks_; ++each) {
+                if (each != root) {
+                    if (offset == 0)
+                        wait_for_first_block(each, number, bytes, header);
+                    else
+                        waiting_.until(area(each).ready, number + 1);
+                }
+                operands_[static_cast<std::size_t>(each)] = each == root ? input + offset : block(each, number);
+            }
+            combine_operands(output + offset, length, combine);
+        } else {
+            wait_for_room(number);
+            std::memcpy(block(rank_, number), input + offset, length);
+            if (offset == 0)
+                begin_blocks(number, bytes, header);
+            else
+                raise(area(rank_).ready, number + 1);
+        }
+        finish_block(number);
+    }
+}
+
+void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,
+                                       const Combine& combine, Header header) {
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_) / combine.element_bytes * combine.element_bytes;
+    const std::uint64_t first = block_number_;
+    const std::uint64_t blocks = (bytes + block_bytes - 1) / block_bytes;
+    block_number_ += blocks;
+    const auto slices_of = [&](std::uint64_t index) {
+        const std::size_t length = std::min<std::size_t>(block_bytes, bytes - index * block_bytes);
+        return Slices{length / combine.element_bytes, combine.element_bytes, ranks_};
+    };
+    const auto copy_in = [&](std::uint64_t index) {
+        const Slices slices = slices_of(index);
+        const std::byte* source = input + index * block_bytes;
+        std::byte* target = block(rank_, first + index);
+        wait_for_room(first + index);
+        const std::size_t begin = slices.begin(rank_);
+        const std::size_t end = slices.end(rank_);
+        std::memcpy(target, source, begin);
+        std::memcpy(target + end, source + end, slices.end(ranks_ - 1) - end);
+        if (index == 0)
+            begin_blocks(first, bytes, header);
+        else
+            raise(area(rank_).ready, first + index + 1);
+    };
+    copy_in(0);
+    for (std::uint64_t index = 0; index < blocks; ++index) {
+        if (index + 1 < blocks) copy_in(index + 1);
+        const std::uint64_t number = first + index;
+        const Slices slices = slices_of(index);
+        const std::size_t begin = slices.begin(rank_);
+        const std::size_t length = slices.end(rank_) - begin;
+        if (index == 0)
+            for (int each = 0; each < ranks_; ++each) wait_for_first_block(each, number, bytes, header);
+        else
+            wait_for_all<Area::ready_of>(number + 1, known_ready_);
+        for (int each = 0; each < ranks_; ++each)
+            operands_[static_cast<std::size_t>(each)] =
+                (each == rank_ ? input + index * block_bytes : block(each, number)) + begin;
+        std::byte* own = result_slice(rank_, number);
+        combine_operands(own, length, combine);
+        raise(area(rank_).reduced, number + 1);
+        if (root == rank_ || root == no_root) {
+            std::byte* target = output + index * block_bytes;
+            std::memcpy(target + begin, own, length);
+            for (int step = 1; step < ranks_; ++step) {
+                const int each = (rank_ + step) % ranks_;
+                waiting_.until(area(each).reduced, number + 1);
+                copy_shared(target + slices.begin(each), result_slice(each, number),
+                            slices.end(each) - slices.begin(each));
+            }
+        }
+        finish_block(number);
+    }
+}
+
+void NodeCollectives::reduce_blocks(int root, const std::byte* input, std::byte* output, std::size_t bytes,
+                                    const Combine& combine, Header header) {
+    // With fewer cores than ranks, slices are not combined at the same time.
+    constexpr int most_ranks_at_root = 3;
+    if (root != no_root && (ranks_ <= most_ranks_at_root || waiting_.is_oversubscribed()))
+        reduce_at_root(root, input, output, bytes, combine, header);
+    else
+        reduce_by_slices(root, input, output, bytes, combine, header);
+}
+
+}  // namespace hcoll

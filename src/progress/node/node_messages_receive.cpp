@@ -1,0 +1,139 @@
+// How NodeMessages receive: fragments to where they are expected, and what nobody has asked for yet out of the way.
+#include <algorithm>
+#include <utility>
+
+#include "progress/node/check.hpp"
+#include "progress/node/node_messages.hpp"
+#include "progress/node/shared_copy.hpp"
+
+namespace hcoll {
+
+Status NodeMessages::recv(int from, std::uint32_t tag, std::byte* data, std::uint64_t units, const Elements& elements,
+                          Token token) {
+    Peer& sender = peer(from);
+    Posted posted{.tag = tag, .data = data, .units = units, .done = 0, .elements = elements, .token = token};
+    if (!sender.unexpected.empty()) {
+        const std::size_t before = finished_.size();
+        if (const Status status = deliver_unexpected(from, posted); status != 0) return status;
+        if (finished_.size() != before) return 0;
+    }
+    sender.posted.push_back(posted);
+    if (!std::exchange(sender.expected, true)) expected_.push_back(from);
+    return 0;
+}
+
+// A fragment to where it is expected, as far as there is room; the message's token is finished with its last one.
+Status NodeMessages::deliver(int from, Posted& posted, const Fragment& fragment, const std::byte* data) {
+    const std::uint64_t sent = fragment.bytes / posted.elements.bytes;
+    const std::uint64_t units = std::min(sent, posted.units - posted.done);
+    // Remembered while the plan goes on: others may depend on what this rank forwards.
+    if (units * posted.elements.bytes != fragment.bytes) [[unlikely]]
+        outcome_ = status_truncated;
+    std::byte* target = posted.data + static_cast<std::ptrdiff_t>(posted.done) * posted.elements.stride;
+    if (units == 0) {
+        // Nothing is to be written: an empty message, or one that is full.
+    } else if (posted.elements.packing != nullptr) {
+        if (const Status status = posted.elements.packing->unpack(data, target, units); status != 0) return status;
+    } else {
+        copy_shared(target, data, units * posted.elements.bytes);
+    }
+    posted.done += units;
+    if (fragment.is_last) {
+        posted.is_complete = true;
+        finished_.push_back(posted.token);
+    } else if (!std::exchange(posted.has_begun, true)) {
+        grant(from, fragment.number);
+    }
+    return 0;
+}
+
+Status NodeMessages::deliver_unexpected(int from, Posted& posted) {
+    auto& unexpected = peer(from).unexpected;
+    for (std::size_t i = 0; i < unexpected.size();) {
+        const Fragment& each = unexpected[i].fragment;
+        if (each.tag != posted.tag) {
+            ++i;
+            continue;
+        }
+        const bool in_cell = each.cell != no_cell;
+        const std::byte* data = in_cell ? cell(from, each.cell) : unexpected[i].data.data();
+        if (const Status status = deliver(from, posted, each, data); status != 0) return status;
+        if (in_cell) release(from, each.cell);
+        unexpected.erase(unexpected.begin() + static_cast<std::ptrdiff_t>(i));
+        --unexpected_;
+        // Later ones with this tag belong to later messages.
+        if (posted.is_complete) return 0;
+    }
+    return 0;
+}
+
+void NodeMessages::grant(int from, std::uint64_t number) const {
+    receipts(rank_, from).granted[number % grants].store(number, std::memory_order_release);
+}
+
+// What is left over. Its sender may yet wait for leave to send the rest.
+void NodeMessages::drop(int from, const Fragment& fragment) const {
+    if (fragment.cell != no_cell) release(from, fragment.cell);
+    if (!fragment.is_last) grant(from, fragment.number);
+}
+
+Status NodeMessages::take(int from, const Line& line) {
+    if (line.cell == nothing) return 0;
+    Peer& sender = peer(from);
+    const Fragment fragment{
+        .number = sender.taken + 1, .tag = line.tag, .bytes = line.bytes, .cell = line.cell, .is_last = line.is_last};
+    const bool in_cell = fragment.cell != no_cell;
+    check(in_cell ? fragment.cell < cells && fragment.bytes <= cell_bytes_ : fragment.bytes <= inline_bytes,
+          "a fragment is longer than its place");
+    if (is_earlier(fragment.tag)) {
+        drop(from, fragment);
+        return 0;
+    }
+    const std::byte* data = in_cell ? cell(from, fragment.cell) : line.data.data();
+    const auto found = std::find_if(sender.posted.begin(), sender.posted.end(),
+                                    [&](const Posted& each) { return each.tag == fragment.tag; });
+    if (found == sender.posted.end()) {
+        Unexpected& kept = sender.unexpected.emplace_back();
+        ++unexpected_;
+        kept.fragment = fragment;
+        if (!in_cell) kept.data.assign(data, data + fragment.bytes);
+        return 0;
+    }
+    if (const Status status = deliver(from, *found, fragment, data); status != 0) return status;
+    if (in_cell) release(from, fragment.cell);
+    if (found->is_complete) sender.posted.erase(found);
+    return 0;
+}
+
+Status NodeMessages::poll(int from) {
+    Peer& sender = peer(from);
+    const Lane& lines = lane(from, rank_);
+    const std::uint64_t before = sender.taken;
+    Status status = 0;
+    while (status == 0) {
+        const Line& line = lines.lines[sender.taken % lane_lines];
+        if (line.number.load(std::memory_order_acquire) != sender.taken + 1 || is_later(line.tag)) break;
+        status = take(from, line);
+        ++sender.taken;
+        // At the latest now it needs the lines.
+        if (sender.taken - before >= lane_lines / 2) break;
+    }
+    if (sender.taken != before) receipts(rank_, from).taken.store(sender.taken, std::memory_order_release);
+    return status;
+}
+
+void NodeMessages::move_out_of_cells(int from) {
+    for (Unexpected& each : peer(from).unexpected) {
+        Fragment& fragment = each.fragment;
+        if (fragment.cell == no_cell) continue;
+        const std::byte* data = cell(from, fragment.cell);
+        each.data.assign(data, data + fragment.bytes);
+        release(from, std::exchange(fragment.cell, no_cell));
+    }
+}
+
+void NodeMessages::release(int from, std::uint8_t cell) const {
+    area(from).readers[cell].left.fetch_sub(1, std::memory_order_release);
+}
+
+}  // namespace hcoll

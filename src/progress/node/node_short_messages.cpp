@@ -1,0 +1,165 @@
+// Short messages of NodeCollectives: in the line of a header, or in the slot of the same operation.
+#include <cstring>
+
+#include "progress/node/node_area.hpp"
+#include "progress/node/shared_copy.hpp"
+
+namespace hcoll {
+
+using namespace node_area;
+
+// The ring is known to the compiler: short messages are the ones whose instructions count.
+template <std::size_t ring>
+NodeCollectives::ShortMessage NodeCollectives::place_in(std::uint64_t operation, std::size_t bytes) {
+    constexpr SlotRing slots = rings[ring];
+    const std::size_t place = offset_of_ring(ring) + operation % slots.slots * slots.slot_bytes;
+    return {operation, bytes, slots.slots, offsetof(Area, slots) + place + (ring == 0 ? header_bytes : 0)};
+}
+
+NodeCollectives::ShortMessage NodeCollectives::place_of(std::uint64_t operation, std::size_t bytes) {
+    if (bytes <= rings[0].largest_bytes) return place_in<0>(operation, bytes);
+    if (bytes <= rings[1].largest_bytes) return place_in<1>(operation, bytes);
+    return place_in<2>(operation, bytes);
+}
+
+std::byte* NodeCollectives::claim(const ShortMessage& message) {
+    claim(message.operation, message.slots);
+    return area_base(rank_) + message.data_offset;
+}
+
+void NodeCollectives::publish_copy(const ShortMessage& message, const std::byte* data) {
+    std::memcpy(claim(message), data, message.bytes);
+    publish(message.operation, message.bytes);
+}
+
+void NodeCollectives::wait_for_part(int rank, std::uint64_t operation, std::size_t bytes) {
+    Flag& theirs = header(rank, operation);
+    waiting_.until(theirs, operation + 1);
+    if (length_of(theirs) != bytes) [[unlikely]]
+        waiting_.give_up(NodeBreak::lengths);
+}
+
+const std::byte* NodeCollectives::read(int rank, const ShortMessage& message) {
+    wait_for_part(rank, message.operation, message.bytes);
+    return area_base(rank) + message.data_offset;
+}
+
+void NodeCollectives::send_short(std::uint64_t operation, const std::byte* data, std::size_t bytes) {
+    const ShortMessage message = place_of(operation, bytes);
+    std::byte* slot = claim(message);
+    if (data != nullptr) std::memcpy(slot, data, bytes);
+    publish(operation, bytes);
+}
+
+// Its header is there.
+void NodeCollectives::take_short(int root, std::uint64_t operation, std::size_t bytes, std::byte* data,
+                                 std::size_t capacity) {
+    const ShortMessage message = place_of(operation, bytes);
+    const std::byte* received = area_base(source_of(root)) + message.data_offset;
+    if (forwards_from(root)) publish_copy(message, received);
+    if (data != nullptr) copy_shared(data, received, std::min(bytes, capacity));
+}
+
+// Combines the messages of `ranks`, in their order; in the place of `own_rank`'s, what is at `own`.
+void NodeCollectives::combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own,
+                                    const ShortMessage& message, std::byte* result, const Combine& combine) {
+    const std::size_t elements = message.bytes / combine.element_bytes;
+    const std::byte* left = nullptr;
+    for (const int each : ranks) {
+        const std::byte* operand = each == own_rank ? own : read(each, message);
+        if (left == nullptr) {
+            left = operand;
+            continue;
+        }
+        // Result may be own, which may be needed until the end.
+        std::byte* target = each == ranks.back() ? result : accumulator_.get();
+        combine(left, operand, target, elements);
+        left = target;
+    }
+    if (ranks.size() == 1 && left != nullptr && left != result) std::memcpy(result, left, message.bytes);
+}
+
+void NodeCollectives::reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes,
+                                   const Combine& combine) {
+    const ShortMessage message = place_of(operation_++, bytes);
+    const bool is_flat = leaders_.size() == 1;
+    const int combines = is_in_group(root) ? root : group_.front();
+    if (rank_ != combines) {
+        publish_copy(message, input);
+    } else if (is_flat) {
+        combine_short(group_, rank_, input, message, output, combine);
+    } else if (rank_ != root) {
+        combine_short(group_, rank_, input, message, claim(message), combine);
+        publish(message.operation, bytes);
+    } else {
+        // The root takes the place of its group's leader.
+        std::byte* partial = claim(message);
+        combine_short(group_, rank_, input, message, partial, combine);
+        combine_short(leaders_, group_.front(), partial, message, output, combine);
+    }
+    finish(message.operation);
+}
+
+void NodeCollectives::allreduce_line(const std::byte* input, std::byte* output, std::size_t bytes, std::size_t elements,
+                                     Kernel kernel) {
+    waiting_.check();
+    constexpr SlotRing ring = rings[0];
+    const std::uint64_t operation = operation_++;
+    claim(operation, ring.slots);
+    std::byte* line_of_0 = lines_ + operation % ring.slots * ring.slot_bytes;
+    std::byte* own = line_of_0 + static_cast<std::size_t>(rank_) * area_bytes_;
+    const auto header_of = [](std::byte* place) -> Flag& { return *reinterpret_cast<Flag*>(place); };
+    const auto length = static_cast<std::uint32_t>(bytes);
+    const auto wait_for = [&](std::byte* place) {
+        waiting_.until(header_of(place), operation + 1);
+        if (header_of(place).note != length) [[unlikely]]
+            waiting_.give_up(NodeBreak::lengths);
+    };
+    if (bytes == sizeof(std::uint64_t))
+        std::memcpy(own + header_bytes, input, sizeof(std::uint64_t));
+    else
+        std::memcpy(own + header_bytes, input, bytes);
+    header_of(own).note = length;
+    raise(header_of(own), operation + 1);
+    const std::byte* left = line_of_0 + header_bytes;
+    if (rank_ != 0) wait_for(line_of_0);
+    std::byte* line_of_last = line_of_0 + static_cast<std::size_t>(ranks_ - 1) * area_bytes_;
+    for (std::byte* theirs = line_of_0 + area_bytes_; theirs != line_of_last; theirs += area_bytes_) {
+        if (theirs != own) wait_for(theirs);
+        kernel(left, theirs + header_bytes, accumulator_.get(), elements);
+        left = accumulator_.get();
+    }
+    if (line_of_last != own) wait_for(line_of_last);
+    kernel(left, line_of_last + header_bytes, output, elements);
+    finish(operation);
+}
+
+void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes,
+                                      const Combine& combine) {
+    if (combine.kernel != nullptr && is_line(bytes))
+        return allreduce_line(input, output, bytes, bytes / combine.element_bytes, combine.kernel);
+    const ShortMessage message = place_of(operation_++, bytes);
+    if (leaders_.size() == 1) {
+        std::byte* own = claim(message);
+        std::memcpy(own, input, bytes);
+        publish(message.operation, bytes);
+        combine_short(group_, rank_, own, message, output, combine);
+        finish(message.operation);
+        return;
+    }
+    const ShortMessage answer = place_of(operation_++, bytes);
+    const int leader = group_.front();
+    if (rank_ == leader) {
+        std::byte* partial = claim(message);
+        combine_short(group_, rank_, input, message, partial, combine);
+        publish(message.operation, bytes);
+        combine_short(leaders_, rank_, partial, message, output, combine);
+        if (group_.size() > 1) publish_copy(answer, output);
+    } else {
+        publish_copy(message, input);
+        copy_shared(output, read(leader, answer), bytes);
+    }
+    finish(answer.operation);
+}
+
+}  // namespace hcoll
