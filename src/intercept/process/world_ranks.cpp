@@ -1,7 +1,9 @@
 #include "intercept/process/world_ranks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <utility>
 
 namespace hcoll {
 
@@ -29,6 +31,25 @@ std::vector<int> world_ranks_of(MPI_Comm communicator) {
     }
     mpi.Group_free(&group);
     return world_ranks;
+}
+
+bool find_world_ranks(MPI_Comm communicator, int rank, int size, WorldRanks& ranks) {
+    ranks = WorldRanks();
+    if (communicator == MPI_COMM_WORLD) return true;
+    int world_rank = 0;
+    if (mpi.Comm_rank(MPI_COMM_WORLD, &world_rank) != MPI_SUCCESS) return false;
+    const int offset = world_rank - rank;
+    const std::array<int, 2> mine = {offset, -offset};
+    std::array<int, 2> most{};
+    if (mpi.Allreduce(mine.data(), most.data(), 2, MPI_INT, MPI_MAX, communicator) != MPI_SUCCESS) return false;
+    if (most[0] == -most[1]) {
+        ranks.offset_ = offset;
+        return true;
+    }
+    std::vector<int> table(static_cast<std::size_t>(size));
+    if (mpi.Allgather(&world_rank, 1, MPI_INT, table.data(), 1, MPI_INT, communicator) != MPI_SUCCESS) return false;
+    ranks.table_ = std::move(table);
+    return true;
 }
 
 }  // namespace hcoll
