@@ -11,7 +11,7 @@ namespace hcoll {
 struct CpuLimit {
     static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 
-    std::uint64_t group = 0;             // whose processes share it; equal for them on one host
+    std::uint64_t group = 0;           // whose processes share it; equal for them on one host
     std::uint64_t thousandths = none;  // of a CPU
 };
 

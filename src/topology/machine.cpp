@@ -157,7 +157,8 @@ CpuSet binding_of_process(const Machine& machine) {
     bool is_told = false;
     if (threads != nullptr)
         while (const dirent* entry = readdir(threads.get()))  // NOLINT(concurrency-mt-unsafe): this directory is ours
-            if (const int thread = std::atoi(entry->d_name); thread > 0) is_told = add_binding(thread, units) || is_told;
+            if (const int thread = std::atoi(entry->d_name); thread > 0)
+                is_told = add_binding(thread, units) || is_told;
     if (!is_told) is_told = add_binding(0, units);
     return is_told ? units : CpuSet{};
 }

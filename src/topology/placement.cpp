@@ -69,8 +69,8 @@ private:
     int size_of(int node) const { return begin_[at_index(node) + 1] - begin_[at_index(node)]; }
 
     Form form_{};
-    List node_, index_;         // by rank
-    List begin_;               // by node, and the end: where its ranks begin, node after node
+    List node_, index_;          // by rank
+    List begin_;                 // by node, and the end: where its ranks begin, node after node
     List rank_, socket_, core_;  // node after node
     List kept_socket_, kept_core_, position_, turn_, first_entry_, first_socket_, socket_begin_;
     std::vector<std::byte> bytes_;
@@ -175,7 +175,7 @@ Placement::Numbers Placement::Builder::pack(const List& numbers) {
     if (numbers.empty()) return {};
     const auto [lowest, highest] = std::minmax_element(numbers.begin(), numbers.end());
     const auto range = static_cast<std::uint32_t>(*highest) - static_cast<std::uint32_t>(*lowest);
-    const int width = range == 0                                          ? 0
+    const int width = range == 0                                           ? 0
                       : range <= std::numeric_limits<std::uint8_t>::max()  ? 1
                       : range <= std::numeric_limits<std::uint16_t>::max() ? 2
                                                                            : 4;
@@ -249,7 +249,8 @@ Placement Placement::in_shared_memory(std::shared_ptr<const std::byte> bytes) {
 bool operator==(const Placement& a, const Placement& b) {
     const auto one = a.bytes();
     const auto other = b.bytes();
-    return one.size() == other.size() && (one.data() == other.data() || std::memcmp(one.data(), other.data(), one.size()) == 0);
+    return one.size() == other.size() &&
+           (one.data() == other.data() || std::memcmp(one.data(), other.data(), one.size()) == 0);
 }
 
 int Placement::at(const Numbers& numbers, int index) const {

@@ -125,7 +125,9 @@ public:
     int nodes() const { return form_.nodes; }
     int node_of(int rank) const { return slot_of(rank).node; }
     int socket_of(int rank) const { return socket_of(slot_of(rank)); }  // its number on its node
-    int core_of(int rank) const { return at(form_.core, entry_of(slot_of(rank))); }  // as it was given; -1 where not known
+    int core_of(int rank) const {
+        return at(form_.core, entry_of(slot_of(rank)));
+    }  // as it was given; -1 where not known
     int sockets_of_node(int node) const;
     // In ascending order.
     RankList ranks_of_node(int node) const;
@@ -148,6 +150,8 @@ public:
         return socket_of(at_a) == socket_of(at_b) ? Link::socket : Link::node;
     }
 
+    // Is one node's pattern all there is to it?
+    bool is_regular() const { return form_.order != listed; }
     // From which a placement of some of its ranks is made. What is known of a rank's socket is kept where others of its node
     // know nothing of theirs.
     Seat seat_of(int rank) const;
@@ -183,15 +187,15 @@ private:
         std::int32_t bytes, ranks, nodes;
         Order order;
         std::int32_t fewest, most, is_in_rank_order;
-        std::int32_t whole_nodes;        // that have the first pattern, where it is regular
-        std::int32_t whole, cut_short;   // entries of the two
-        Numbers node, index, rank;       // where it is listed: the first two by rank, the third by entry
-        Numbers socket, core;            // by entry, as they are known
-        Numbers position;                // by entry: its position on the node, sockets one after another, less its index
-        Numbers turn;                    // the way back: by position, the index there less the position
-        Numbers first_entry;             // by pattern; and the end
-        Numbers first_socket;            // by pattern: where its sockets are in the next; and the end
-        Numbers socket_begin;            // by pattern and socket: the position on the node
+        std::int32_t whole_nodes;       // that have the first pattern, where it is regular
+        std::int32_t whole, cut_short;  // entries of the two
+        Numbers node, index, rank;      // where it is listed: the first two by rank, the third by entry
+        Numbers socket, core;           // by entry, as they are known
+        Numbers position;               // by entry: its position on the node, sockets one after another, less its index
+        Numbers turn;                   // the way back: by position, the index there less the position
+        Numbers first_entry;            // by pattern; and the end
+        Numbers first_socket;           // by pattern: where its sockets are in the next; and the end
+        Numbers socket_begin;           // by pattern and socket: the position on the node
     };
     struct Builder;
 

@@ -249,27 +249,24 @@ std::vector<Seat> shuffled(std::vector<Seat> seats) {
     return seats;
 }
 
-// Bytes that a placement of so many ranks may have where one node's pattern tells it all.
-std::size_t of_one_pattern(const Placement& placement) {
-    return 512 + 16 * static_cast<std::size_t>(placement.most_ranks_of_a_node());
-}
-
 TEST(Placement, RegularLayoutsAreOneNodesPattern) {
     const std::vector<Seat> blocks = block(6, 2, 4);
     std::vector<Seat> alternating;  // sockets in turn
-    for (int rank = 0; rank < 48; ++rank) alternating.push_back({.node = rank / 8, .socket = rank % 2, .core = rank % 8});
+    for (int rank = 0; rank < 48; ++rank)
+        alternating.push_back({.node = rank / 8, .socket = rank % 2, .core = rank % 8});
     std::vector<std::vector<Seat>> layouts;
     for (const std::vector<Seat>& whole : {blocks, alternating})
         for (const std::vector<Seat>& dealt : {whole, in_turn(whole, 6)}) {
             layouts.push_back(dealt);
-            layouts.push_back(every(dealt, 2));     // every other rank
-            layouts.push_back(every(dealt, 8, 3));  // one of each node, or eight nodes' worth of turns
+            layouts.push_back(every(dealt, 2));
             layouts.emplace_back(dealt.begin(), dealt.begin() + 8);
             for (const int cut : {1, 3, 5, 7}) layouts.emplace_back(dealt.begin(), dealt.end() - cut);
         }
+    layouts.push_back(every(blocks, 8, 3));              // a rank of each node
+    layouts.push_back(every(in_turn(blocks, 6), 6, 3));  // a node's ranks
     for (const std::vector<Seat>& seats : layouts) {
         const Placement placement = checked(seats);
-        EXPECT_LE(placement.bytes().size(), of_one_pattern(placement)) << seats.size();
+        EXPECT_TRUE(placement.is_regular()) << seats.size();
         EXPECT_EQ(Placement(seats_of(placement)), placement);
     }
 }
@@ -287,6 +284,7 @@ TEST(Placement, OtherLayoutsAreListed) {
     for (const std::vector<Seat>& seats : {other_core, other_socket, exchanged, short_one, shuffled(block(5, 3, 4))}) {
         const Placement placement = checked(seats);
         EXPECT_EQ(Placement(seats_of(placement)), placement);
+        EXPECT_FALSE(placement.is_regular());
         EXPECT_FALSE(placement == Placement(block(3, 2, 2)));
     }
 }

@@ -41,12 +41,12 @@ bool Communicator::make_segment(const Settings& settings, const SegmentUse& use)
     own.segment.close_descriptor();
     if (worst_problem == 0) {
         if (rank_ == 0 && log_enabled(LogLevel::debug))
-            log_line(LogLevel::debug, fmt::format("the ranks of a node share {} KB for {}{}", told.segment.bytes >> 10U,
-                                                  !use.messages      ? "collectives"
-                                                  : !use.collectives ? "messages"
-                                                                     : "collectives and messages",
-                                                  told.oversubscribed != 0 ? "; there are more of them than cores"
-                                                                           : ""));
+            log_line(LogLevel::debug,
+                     fmt::format("the ranks of a node share {} KB for {}{}", told.segment.bytes >> 10U,
+                                 !use.messages      ? "collectives"
+                                 : !use.collectives ? "messages"
+                                                    : "collectives and messages",
+                                 told.oversubscribed != 0 ? "; there are more of them than cores" : ""));
         return true;
     }
     static std::atomic<bool> has_warned{false};

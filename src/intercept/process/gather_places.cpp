@@ -54,9 +54,8 @@ Host meet_on_host(MPI_Comm node) {
         sets[words + i] = ~sets[i];
     }
     CpuSet any(sets.size(), 0);
-    if (words > 0 &&
-        mpi.Allreduce(sets.data(), any.data(), static_cast<int>(sets.size()), MPI_UINT64_T, MPI_BOR, node) !=
-            MPI_SUCCESS)
+    if (words > 0 && mpi.Allreduce(sets.data(), any.data(), static_cast<int>(sets.size()), MPI_UINT64_T, MPI_BOR,
+                                   node) != MPI_SUCCESS)
         any = sets;
     bool is_same = true;
     for (std::size_t i = 0; i < words; ++i) is_same = is_same && (any[i] & any[words + i]) == 0;
@@ -75,17 +74,14 @@ bool gather_places(MPI_Comm communicator, MPI_Comm node, const Place& mine, std:
     int lowest_rank = no_node;
     bool is_well = mpi.Comm_rank(communicator, &lowest_rank) == MPI_SUCCESS;
     is_well = mpi.Bcast(&lowest_rank, 1, MPI_INT, 0, node) == MPI_SUCCESS && is_well;
-    const RankPlace place{.node = is_well ? lowest_rank : no_node,
-                          .package = mine.socket,
-                          .numa = mine.numa,
-                          .core = mine.core};
+    const RankPlace place{
+        .node = is_well ? lowest_rank : no_node, .package = mine.socket, .numa = mine.numa, .core = mine.core};
     constexpr int numbers = sizeof(RankPlace) / sizeof(int);
     mpi.Comm_size(communicator, &size);
     std::vector<RankPlace> gathered(static_cast<std::size_t>(size));
     const int status = mpi.Allgather(&place, numbers, MPI_INT, gathered.data(), numbers, MPI_INT, communicator);
-    const bool failed = status != MPI_SUCCESS || std::any_of(gathered.begin(), gathered.end(), [](const RankPlace& one) {
-                            return one.node == no_node;
-                        });
+    const bool failed = status != MPI_SUCCESS || std::any_of(gathered.begin(), gathered.end(),
+                                                             [](const RankPlace& one) { return one.node == no_node; });
     if (has_failed_anywhere(failed, communicator)) return false;
     places = std::move(gathered);
     return true;

@@ -38,16 +38,15 @@ std::optional<Placement> placement_in(const VirtualLayout& layout, int size, std
     return Placement(seats);
 }
 
-// The same placement in memory that all ranks of `node` share; as it was where they cannot, or where it is too small to be worth
-// it. Collective; each of them has an equal one.
+// The same placement in memory that all ranks of `node` share; as it was where they cannot, or where there is no table. Collective;
+// each of them has an equal one.
 Placement share(Placement placement, MPI_Comm node) {
-    constexpr std::size_t worth_sharing = 64 << 10;
     const std::span<const std::byte> bytes = placement.bytes();
     int rank = 0;
     int size = 1;
     mpi.Comm_rank(node, &rank);
     mpi.Comm_size(node, &size);
-    if (size == 1 || bytes.size() < worth_sharing) return placement;
+    if (size == 1 || placement.is_regular()) return placement;
     const auto segment = std::make_shared<SharedSegment>();
     const std::size_t whole = SharedSegment::reserved + bytes.size();
     SegmentAddress address;
