@@ -16,7 +16,7 @@ set(rooms
     "progress/network: progress/engine"
     "tuning: topology algorithms progress/engine"
     "intercept/types: algorithms/kernels progress/network"
-    "intercept/process: topology tuning progress/engine progress/background progress/network"
+    "intercept/process: topology tuning progress/engine progress/node progress/background progress/network"
     "intercept/communicator: topology tuning progress/engine progress/node progress/network intercept/types intercept/process"
     "intercept/calls: progress/engine progress/background progress/network intercept/types intercept/process intercept/communicator"
     "intercept/entry: topology progress/network intercept/process intercept/communicator intercept/calls"

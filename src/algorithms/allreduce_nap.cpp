@@ -66,7 +66,7 @@ private:
             firsts.push_back(placement_.ranks_of_node(node_)[static_cast<std::size_t>(blocks_.first(block))]);
         return firsts;
     }
-    std::span<const int> block_of(int index) const {
+    RankList block_of(int index) const {
         const int block = blocks_.block_of(index);
         return placement_.ranks_of_node(node_).subspan(static_cast<std::size_t>(blocks_.first(block)),
                                                        static_cast<std::size_t>(blocks_.size(block)));

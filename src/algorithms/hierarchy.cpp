@@ -11,7 +11,7 @@ void put_first(Ranks& ranks, int rank) {
     if (found != ranks.end()) std::iter_swap(ranks.begin(), found);
 }
 
-Ranks without(std::span<const int> ranks, int excluded) {
+Ranks without(const RankList& ranks, int excluded) {
     Ranks left(ranks.begin(), ranks.end());
     std::erase(left, excluded);
     return left;

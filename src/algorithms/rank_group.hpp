@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <span>
 #include <utility>
 #include <vector>
+
+#include "topology/placement.hpp"
 
 namespace hcoll {
 
@@ -17,7 +18,7 @@ public:
         const auto found = std::find(ranks_.begin(), ranks_.end(), rank);
         self_ = found == ranks_.end() ? -1 : static_cast<int>(found - ranks_.begin());
     }
-    RankGroup(std::span<const int> ranks, int rank) : RankGroup(std::vector<int>(ranks.begin(), ranks.end()), rank) {}
+    RankGroup(const RankList& ranks, int rank) : RankGroup(std::vector<int>(ranks.begin(), ranks.end()), rank) {}
     static RankGroup all(int ranks, int rank) {
         std::vector<int> list(static_cast<std::size_t>(ranks));
         std::iota(list.begin(), list.end(), 0);

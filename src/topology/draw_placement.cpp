@@ -25,7 +25,7 @@ std::size_t length_of_run(std::span<const int> numbers, std::size_t begin) {
     return end - begin;
 }
 
-std::string cores_text(const Placement& placement, std::span<const int> ranks) {
+std::string cores_text(const Placement& placement, const RankList& ranks) {
     std::vector<int> cores;
     for (const int rank : ranks) cores.push_back(placement.core_of(rank));
     if (std::all_of(cores.begin(), cores.end(), [](int core) { return core < 0; })) return "on any core";
@@ -85,14 +85,14 @@ std::string draw_placement(const Placement& placement, std::span<const std::stri
     assert((hosts.empty() || static_cast<int>(hosts.size()) == placement.ranks()) && "a host for each rank, or none");
     std::string text;
     for (int node = 0; node < placement.nodes(); ++node) {
-        const std::span<const int> ranks = placement.ranks_of_node(node);
+        const RankList ranks = placement.ranks_of_node(node);
         text += fmt::format("node {}", node);
         if (!hosts.empty()) text += fmt::format(" (host {})", hosts[static_cast<std::size_t>(ranks.front())]);
         text += fmt::format(": {}\n", counted(static_cast<int>(ranks.size()), "rank"));
         for (int socket = 0; socket < placement.sockets_of_node(node); ++socket) {
-            const std::span<const int> here = placement.ranks_of_socket(node, socket);
+            const RankList here = placement.ranks_of_socket(node, socket);
             text += fmt::format("  socket {}: {} {} {}\n", socket, here.size() == 1 ? "rank" : "ranks",
-                                numbers_text(here), cores_text(placement, here));
+                                numbers_text(std::vector<int>(here.begin(), here.end())), cores_text(placement, here));
         }
     }
     return text + fmt::format("\n{}\n", placement_summary(placement));

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "topology/machine.hpp"
+
 namespace hcoll {
 
 struct Place {
@@ -16,8 +18,10 @@ struct Place {
     int cores_of_host = 0;  // that the host has
 };
 
-// Of the calling process, from hwloc and its CPU binding at the first call, which takes about a millisecond; later calls
-// give the same. From any thread.
+// Of the calling process, from its CPU binding.
+Place place_on(const Machine& machine);
+
+// The same on the machine as this process reads it itself, at the first call; later calls give the same. From any thread.
 const Place& local_place();
 
 }  // namespace hcoll

@@ -1,7 +1,6 @@
 // One placement for all communicators whose ranks sit alike.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -13,19 +12,14 @@ namespace hcoll {
 // From any thread. Keeps no placement alive: it is gone with the last communicator that has it.
 class SharedPlacements {
 public:
-    // That of these seats, by rank, of which there is at least one.
-    std::shared_ptr<const Placement> get(std::vector<Seat> seats);
+    // One that is equal, which somebody has already, or this one.
+    std::shared_ptr<const Placement> get(Placement placement);
     // How many there are that somebody may still have.
     std::size_t size();
 
 private:
-    struct Entry {
-        std::uint64_t hash;
-        std::vector<Seat> seats;
-        std::weak_ptr<const Placement> placement;
-    };
     std::mutex mutex_;
-    std::vector<Entry> entries_;
+    std::vector<std::weak_ptr<const Placement>> placements_;
 };
 
 }  // namespace hcoll

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -11,6 +12,12 @@ from test_job import BUILD, FLAVOUR, INFO, job, lines_of_library, on_rank
 
 TOPOLOGY = os.path.join(BUILD, "test", "bin", f"topology.{FLAVOUR}")
 SETTINGS = {"LIBHCOLL_LOG": "debug", "LIBHCOLL_SETUP_CALLS": "1", "LIBHCOLL_BCAST": "chain"}
+BIND = """import os, sys
+cores = sys.argv[1].split(",")
+rank = int(os.environ.get("PMI_RANK") or os.environ["OMPI_COMM_WORLD_RANK"])
+os.sched_setaffinity(0, {int(cores[rank % len(cores)])})
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 IN_ORDER, NOT_IN_ORDER = "in rank order", "not in rank order"
 
 
@@ -108,6 +115,26 @@ class Placements(unittest.TestCase):
         self.check([(4, f"2 nodes, 1 socket each, 1 to 3 ranks per node, {IN_ORDER}"),  # ranks 0 1 2 | 3
                     (4, f"2 nodes, 1 socket each, 1 to 3 ranks per node, {NOT_IN_ORDER}")], 4, "merge",  # 2 | 3 | 0 1
                    LIBHCOLL_TOPOLOGY="0,0,0,1")
+
+    def are_more_than_cores(self, cores):
+        """Does the library find more ranks than cores where two of them are bound to these in turn?"""
+        bound = [sys.executable, "-c", BIND, ",".join(str(core) for core in cores), TOPOLOGY]
+        result = job(2, bound if cores else [TOPOLOGY], **SETTINGS)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        line = [line for line in lines_of_library(result) if "the ranks of a node share" in line]
+        self.assertEqual(len(line), 1, result.stdout + result.stderr)
+        return "there are more of them than cores" in line[0]
+
+    def test_two_ranks_that_are_bound_to_one_core_are_more_than_cores(self):
+        cores = sorted(os.sched_getaffinity(0))
+        self.assertTrue(self.are_more_than_cores(cores[:1]))
+        siblings = f"/sys/devices/system/cpu/cpu{cores[-1]}/topology/thread_siblings_list"
+        with open(siblings, encoding="ascii") as file:
+            is_other_core = str(cores[0]) not in re.split("[,-]", file.read().strip())
+        if len(cores) < 2 or not is_other_core:
+            self.skipTest("there is no second core")
+        self.assertFalse(self.are_more_than_cores([cores[0], cores[-1]]))
+        self.assertFalse(self.are_more_than_cores([]))
 
     def test_parents_and_children_are_set_up_apart_and_never_together(self):
         # The shared memory of Open MPI 4 does not reach processes that are started later.

@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
 #include <set>
 #include <thread>
 #include <vector>
@@ -11,7 +15,7 @@
 namespace hcoll {
 namespace {
 
-std::vector<int> list(std::span<const int> ranks) { return {ranks.begin(), ranks.end()}; }
+std::vector<int> list(const RankList& ranks) { return {ranks.begin(), ranks.end()}; }
 
 // What holds for any placement: every view of it tells the same.
 void check_consistency(const std::vector<Seat>& seats, const Placement& placement) {
@@ -37,6 +41,14 @@ void check_consistency(const std::vector<Seat>& seats, const Placement& placemen
             EXPECT_EQ(placement.core_of(members[i]), seats[static_cast<std::size_t>(members[i])].core);
             EXPECT_EQ(seats[static_cast<std::size_t>(members[i])].node,
                       seats[static_cast<std::size_t>(members[0])].node);
+        }
+        const auto socket_of_seat = [&](int rank) { return seats[static_cast<std::size_t>(rank)].socket; };
+        const bool are_sockets_known =
+            std::none_of(members.begin(), members.end(), [&](int rank) { return socket_of_seat(rank) < 0; });
+        for (const int rank : members) {
+            const bool is_first_s = socket_of_seat(rank) == socket_of_seat(members[0]) || !are_sockets_known;
+            EXPECT_EQ(placement.socket_of(rank) == 0, is_first_s);
+            EXPECT_EQ(placement.seat_of(rank).socket < 0, socket_of_seat(rank) < 0);
         }
         int lowest_of_socket_before = -1;
         std::size_t on_sockets = 0;
@@ -211,11 +223,147 @@ TEST(Placement, RandomSeatsAreConsistent) {
     }
 }
 
+// Every k-th of the seats, from `first` on.
+std::vector<Seat> every(const std::vector<Seat>& seats, std::size_t k, std::size_t first = 0) {
+    std::vector<Seat> some;
+    for (std::size_t i = first; i < seats.size(); i += k) some.push_back(seats[i]);
+    return some;
+}
+
+std::vector<Seat> in_turn(const std::vector<Seat>& blocks, int nodes) {
+    std::vector<Seat> seats;
+    const std::size_t ranks_of_node = blocks.size() / static_cast<std::size_t>(nodes);
+    for (std::size_t i = 0; i < ranks_of_node; ++i)
+        for (const Seat& seat : every(blocks, ranks_of_node, i)) seats.push_back(seat);
+    return seats;
+}
+
+std::vector<Seat> seats_of(const Placement& placement) {
+    std::vector<Seat> seats;
+    for (int rank = 0; rank < placement.ranks(); ++rank) seats.push_back(placement.seat_of(rank));
+    return seats;
+}
+
+std::vector<Seat> shuffled(std::vector<Seat> seats) {
+    std::shuffle(seats.begin(), seats.end(), std::mt19937(7));
+    return seats;
+}
+
+TEST(Placement, RegularLayoutsAreOneNodesPattern) {
+    const std::vector<Seat> blocks = block(6, 2, 4);
+    std::vector<Seat> alternating;  // sockets in turn
+    for (int rank = 0; rank < 48; ++rank)
+        alternating.push_back({.node = rank / 8, .socket = rank % 2, .core = rank % 8});
+    std::vector<std::vector<Seat>> layouts;
+    for (const std::vector<Seat>& whole : {blocks, alternating})
+        for (const std::vector<Seat>& dealt : {whole, in_turn(whole, 6)}) {
+            layouts.push_back(dealt);
+            layouts.push_back(every(dealt, 2));
+            layouts.emplace_back(dealt.begin(), dealt.begin() + 8);
+            for (const int cut : {1, 3, 5, 7}) layouts.emplace_back(dealt.begin(), dealt.end() - cut);
+        }
+    layouts.push_back(every(blocks, 8, 3));              // a rank of each node
+    layouts.push_back(every(in_turn(blocks, 6), 6, 3));  // a node's ranks
+    for (const std::vector<Seat>& seats : layouts) {
+        const Placement placement = checked(seats);
+        EXPECT_TRUE(placement.is_regular()) << seats.size();
+        EXPECT_EQ(Placement(seats_of(placement)), placement);
+    }
+}
+
+// The same nodes, of which one differs, or the same ranks in another order: no pattern tells that.
+TEST(Placement, OtherLayoutsAreListed) {
+    std::vector<Seat> other_core = block(3, 2, 2);
+    other_core[6].core = 9;
+    std::vector<Seat> other_socket = block(3, 2, 2);
+    other_socket[5].socket = 1;
+    std::vector<Seat> exchanged = block(3, 2, 2);
+    std::swap(exchanged[3], exchanged[8]);
+    std::vector<Seat> short_one = block(3, 2, 2);
+    short_one.erase(short_one.begin() + 5);
+    for (const std::vector<Seat>& seats : {other_core, other_socket, exchanged, short_one, shuffled(block(5, 3, 4))}) {
+        const Placement placement = checked(seats);
+        EXPECT_EQ(Placement(seats_of(placement)), placement);
+        EXPECT_FALSE(placement.is_regular());
+        EXPECT_FALSE(placement == Placement(block(3, 2, 2)));
+    }
+}
+
+TEST(Placement, IsTheSameInSharedMemory) {
+    for (const std::vector<Seat>& seats : {block(4, 2, 3), shuffled(block(4, 2, 3))}) {
+        const Placement own(seats);
+        const auto copy = std::make_shared<std::byte[]>(own.bytes().size());
+        std::memcpy(copy.get(), own.bytes().data(), own.bytes().size());
+        const Placement shared = Placement::in_shared_memory({copy, copy.get()});
+        check_consistency(seats, shared);
+        EXPECT_EQ(shared, own);
+        EXPECT_LT(shared.private_bytes(), own.private_bytes());
+    }
+}
+
+TEST(Placement, ACommunicatorWithoutTheRankOfUnknownSocketHasItsSockets) {
+    const Placement world = checked({{.node = 0, .socket = 4, .core = 0},
+                                     {.node = 0, .socket = -1, .core = -1},
+                                     {.node = 0, .socket = 2, .core = 4}});
+    EXPECT_EQ(world.sockets_of_node(0), 1);
+    EXPECT_EQ(checked(every(seats_of(world), 2)).sockets_of_node(0), 2);
+}
+
+TEST(Placement, RankListsAreRangesOfRandomAccess) {
+    const Placement placement(in_turn(block(3, 2, 2), 3));
+    const RankList ranks = placement.ranks_of_node(1);
+    EXPECT_EQ(list(ranks), (std::vector<int>{1, 4, 7, 10}));
+    EXPECT_EQ(list(ranks.subspan(1)), (std::vector<int>{4, 7, 10}));
+    EXPECT_EQ(list(ranks.subspan(1, 2)), (std::vector<int>{4, 7}));
+    EXPECT_EQ(ranks.front(), 1);
+    EXPECT_EQ(ranks.back(), 10);
+    EXPECT_EQ(ranks[2], 7);
+    EXPECT_EQ(ranks.end() - ranks.begin(), 4);
+    EXPECT_EQ(*std::lower_bound(ranks.begin(), ranks.end(), 5), 7);
+    EXPECT_EQ(list(placement.node_order().subspan(4, 4)), (std::vector<int>{1, 4, 7, 10}));
+    EXPECT_TRUE(RankList().empty());
+}
+
+// Of the heap, with what it keeps for the next allocations.
+std::size_t allocated_bytes() {
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+// 784 nodes of 2 x 64 cores.
+TEST(Placement, MemoryAt100352RanksIsBounded) {
+    constexpr std::size_t of_process = 256 << 10;
+    constexpr std::size_t of_node = 6 << 20;
+    const std::vector<Seat> blocks = block(784, 2, 64);
+    ASSERT_EQ(blocks.size(), 100352U);
+    std::vector<Seat> uneven = shuffled(blocks);
+    uneven.resize(100000);
+    const auto bytes_of = [](const std::vector<Seat>& seats) {
+        const std::size_t before = allocated_bytes();
+        const Placement placement(seats);
+        const std::size_t bytes = allocated_bytes() - before;
+        EXPECT_LE(bytes, placement.private_bytes() + (16 << 10)) << "it holds more than it says";
+        return std::max(bytes, placement.private_bytes());
+    };
+    EXPECT_LE(bytes_of(blocks), of_process / 64);
+    EXPECT_LE(bytes_of(in_turn(blocks, 784)), of_process / 64);
+    EXPECT_LE(bytes_of({blocks.begin(), blocks.end() - 100}), of_process / 64);
+    EXPECT_LE(bytes_of(every(blocks, 4)), of_process / 64);
+    EXPECT_LE(bytes_of(every(blocks, 128)), of_process / 64);
+    EXPECT_LE(bytes_of(std::vector<Seat>(100352)), of_process / 64);
+
+    const Placement table(uneven);
+    EXPECT_LE(table.bytes().size(), of_node);
+    const auto shared = std::shared_ptr<const std::byte>(std::make_shared<int>(0), table.bytes().data());
+    EXPECT_LE(Placement::in_shared_memory(shared).private_bytes(), of_process / 64);
+    bytes_of(uneven);
+}
+
 TEST(SharedPlacements, SeatsAlikeHaveOneUntilNobodyHasIt) {
     SharedPlacements shared;
-    auto world = shared.get(block(2, 2, 2));
-    auto duplicate = shared.get(block(2, 2, 2));
-    const auto half = shared.get(block(1, 2, 2));
+    auto world = shared.get(Placement(block(2, 2, 2)));
+    auto duplicate = shared.get(Placement(block(2, 2, 2)));
+    const auto half = shared.get(Placement(block(1, 2, 2)));
     EXPECT_EQ(world, duplicate);
     EXPECT_NE(world, half);
     EXPECT_EQ(*world, Placement(block(2, 2, 2)));
@@ -224,7 +372,7 @@ TEST(SharedPlacements, SeatsAlikeHaveOneUntilNobodyHasIt) {
     EXPECT_EQ(shared.size(), 2U);
     duplicate.reset();
     EXPECT_EQ(shared.size(), 1U);
-    EXPECT_EQ(shared.get(block(2, 2, 2))->nodes(), 2);
+    EXPECT_EQ(shared.get(Placement(block(2, 2, 2)))->nodes(), 2);
 }
 
 TEST(SharedPlacements, ThreadsThatAskAtOnceGetTheSame) {
@@ -232,7 +380,7 @@ TEST(SharedPlacements, ThreadsThatAskAtOnceGetTheSame) {
     std::vector<std::shared_ptr<const Placement>> found(8);
     {
         std::vector<std::jthread> threads;
-        for (auto& placement : found) threads.emplace_back([&] { placement = shared.get(block(4, 2, 8)); });
+        for (auto& placement : found) threads.emplace_back([&] { placement = shared.get(Placement(block(4, 2, 8))); });
     }
     for (const auto& placement : found) EXPECT_EQ(placement, found.front());
     EXPECT_EQ(shared.size(), 1U);

@@ -10,7 +10,6 @@
 #include "intercept/communicator/segment_use.hpp"
 #include "intercept/communicator/set_up.hpp"
 #include "intercept/process/log.hpp"
-#include "topology/place.hpp"
 
 namespace hcoll {
 
@@ -27,7 +26,7 @@ bool SetUp::make_segment(const SegmentUse& use) {
     int problem = 0;
     if (leads && ranks.size() > 1) {
         const int ranks_here = static_cast<int>(ranks.size());
-        const int cores = local_place().cores_of_host;
+        const int cores = Process::get().placements().cores_here().of_ranks;
         const int here = std::max(ranks_here, Process::get().placements().ranks_here());
         const bool oversubscribed = cores > 0 && here > cores;
         problem = own.segment.create(use.shape(ranks_here, oversubscribed, settings().shared_buffer).bytes);
@@ -41,10 +40,12 @@ bool SetUp::make_segment(const SegmentUse& use) {
     own.segment.close_descriptor();
     if (worst_problem == 0) {
         if (of_.rank == 0 && log_enabled(LogLevel::debug))
-            log_line(LogLevel::debug, fmt::format("the ranks of a node share {} KB for {}", told.segment.bytes >> 10U,
-                                                  !use.messages      ? "collectives"
-                                                  : !use.collectives ? "messages"
-                                                                     : "collectives and messages"));
+            log_line(LogLevel::debug,
+                     fmt::format("the ranks of a node share {} KB for {}{}", told.segment.bytes >> 10U,
+                                 !use.messages      ? "collectives"
+                                 : !use.collectives ? "messages"
+                                                    : "collectives and messages",
+                                 told.oversubscribed != 0 ? "; there are more of them than cores" : ""));
         return true;
     }
     static std::atomic<bool> has_warned{false};

@@ -16,20 +16,12 @@
 #include <vector>
 
 #include "intercept/communicator/own_algorithms.hpp"
+#include "intercept/process/world_ranks.hpp"
 #include "progress/engine/per_process.hpp"
 
 namespace hcoll {
 
 class Communicator;
-
-// By rank, which ranks of MPI_COMM_WORLD they are.
-struct WorldRanks {
-    int ranks = 0;
-    int offset = 0;          // from a rank to that of MPI_COMM_WORLD, where there is no table
-    std::vector<int> table;  // by rank; empty where the offset tells
-
-    friend bool operator==(const WorldRanks&, const WorldRanks&) = default;
-};
 
 // The facts about a group; the same on all its processes.
 struct GroupFacts {

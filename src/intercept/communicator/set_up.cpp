@@ -139,15 +139,14 @@ bool SetUp::find_group() {
     }
     if (reserved_ != nullptr) groups.unreserve(*group_, *std::exchange(reserved_, nullptr));
     group_ = nullptr;
-    std::optional<WorldRanks> who;
     if (of_.reach == Reach::world) {
         std::vector<int> table;
         if (is_true_anywhere(!has_memory_for([&] { table.resize(static_cast<std::size_t>(of_.size)); }))) return false;
         const int mine = Process::get().world_rank();
         if (mpi.Allgather(&mine, 1, MPI_INT, table.data(), 1, MPI_INT, of_.handle) != MPI_SUCCESS) return false;
-        who = WorldRanks{.ranks = of_.size, .offset = 0, .table = std::move(table)};
+        who_ = WorldRanks{.ranks = of_.size, .offset = 0, .table = std::move(table)};
     }
-    if (is_true_anywhere(!has_memory_for([&] { group_ = &groups.find_or_add(who); }))) return false;
+    if (is_true_anywhere(!has_memory_for([&] { group_ = &groups.find_or_add(who_); }))) return false;
     tell_about_group();
     return agree(std::span(all_).subspan(about_group));
 }
@@ -257,7 +256,7 @@ std::shared_ptr<const Placement> SetUp::find_placement() const {
     return Process::get().placements().find({.communicator = of_.handle,
                                              .rank = of_.rank,
                                              .size = of_.size,
-                                             .is_within_world = of_.reach == Reach::world,
+                                             .world_ranks = who_ ? &*who_ : nullptr,
                                              .layout = settings().topology});
 }
 

@@ -100,6 +100,7 @@ private:
     Of of_;
     std::shared_ptr<const AgreedSettings> agreed_;
     Told all_{};
+    std::optional<WorldRanks> who_;  // the processes, where they are within MPI_COMM_WORLD
     ProcessGroup* group_ = nullptr;
     OwnAlgorithms* reserved_ = nullptr;  // an idle part of the group's
     GroupFacts facts_;

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -40,12 +38,7 @@ bool is_called_by_vendor() {
 // Of this node, as far as is known: MPI_COMM_WORLD's, and a communicator's that may not be part of it.
 int ranks_here(int ranks_of_node) { return std::max({Process::get().placements().ranks_here(), ranks_of_node, 1}); }
 
-// Of which the system gives those that the process may use, whatever the launcher has bound it to.
-std::vector<int> all_cores() {
-    std::vector<int> cores(static_cast<std::size_t>(std::max(sysconf(_SC_NPROCESSORS_CONF), 1L)));
-    std::iota(cores.begin(), cores.end(), 0);
-    return cores;
-}
+const HostCores& cores_here() { return Process::get().placements().cores_here(); }
 
 }  // namespace
 
@@ -127,9 +120,9 @@ bool Background::is_ready(int ranks_of_node, bool speaks) {
 
 bool Background::start_thread(int ranks_of_node, bool speaks) {
     // Where every rank of the node has a core for itself and another one, nobody waits for the thread's.
-    const bool has_spare_cores = local_place().cores_of_host >= 2 * ranks_here(ranks_of_node);
+    const bool has_spare_cores = cores_here().of_threads >= 2 * ranks_here(ranks_of_node);
     std::vector<int> cores = cores_;
-    if (cores.empty() && has_spare_cores) cores = all_cores();
+    if (cores.empty() && has_spare_cores) cores = cores_here().units;
     try {
         thread_ = std::make_unique<ProgressThread>(in_flight_, cores, has_spare_cores || !cores_.empty());
     } catch (const std::system_error& error) {
@@ -145,7 +138,7 @@ bool Background::start_thread(int ranks_of_node, bool speaks) {
 
 int Background::progress_cores(int ranks_of_node) const {
     if (!cores_.empty()) return static_cast<int>(cores_.size());
-    return std::max(local_place().cores_of_host - ranks_here(ranks_of_node), 1);
+    return std::max(cores_here().of_threads - ranks_here(ranks_of_node), 1);
 }
 
 void Background::help() {

@@ -8,53 +8,91 @@ namespace {
 
 constexpr int no_node = -1;
 
-// The lowest rank that shares memory with this one: rank 0 of the node's own communicator, which is ordered like the
-// whole one. Its group says which rank that is, without a message.
-int lowest_rank_of_node(MPI_Comm communicator, MPI_Comm node) {
-    MPI_Group all = MPI_GROUP_NULL;
-    MPI_Group here = MPI_GROUP_NULL;
-    if (mpi.Comm_group(communicator, &all) != MPI_SUCCESS) return no_node;
-    int lowest = no_node;
-    if (mpi.Comm_group(node, &here) == MPI_SUCCESS) {
-        const int first = 0;
-        if (mpi.Group_translate_ranks(here, 1, &first, all, &lowest) != MPI_SUCCESS || lowest == MPI_UNDEFINED)
-            lowest = no_node;
-        mpi.Group_free(&here);
-    }
-    mpi.Group_free(&all);
-    return lowest;
+bool has_failed_anywhere(bool here, MPI_Comm communicator) {
+    const int failed = here ? 1 : 0;
+    int anywhere = 1;
+    return mpi.Allreduce(&failed, &anywhere, 1, MPI_INT, MPI_MAX, communicator) != MPI_SUCCESS || anywhere != 0;
+}
+
+// Of the first rank, which alone reads it.
+Machine machine_of_host(MPI_Comm node, int rank) {
+    std::vector<int> numbers;
+    if (rank == 0) numbers = Machine::read().numbers();
+    int count = static_cast<int>(numbers.size());
+    if (mpi.Bcast(&count, 1, MPI_INT, 0, node) != MPI_SUCCESS) return {};
+    numbers.resize(static_cast<std::size_t>(count));
+    if (mpi.Bcast(numbers.data(), count, MPI_INT, 0, node) != MPI_SUCCESS) return {};
+    return Machine(std::move(numbers));
 }
 
 }  // namespace
 
-bool gather_places(MPI_Comm communicator, const Place& mine, std::vector<RankPlace>& places) {
+MPI_Comm make_node_communicator(MPI_Comm communicator) {
     int rank = 0;
-    int size = 0;
     MPI_Comm node = MPI_COMM_NULL;
-    bool has_node = mpi.Comm_rank(communicator, &rank) == MPI_SUCCESS;
+    bool failed = mpi.Comm_rank(communicator, &rank) != MPI_SUCCESS;
     // Collective: every rank calls it, whatever went wrong before.
-    has_node = mpi.Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node) == MPI_SUCCESS &&
-               has_node && node != MPI_COMM_NULL;
-    const RankPlace place{.node = has_node ? lowest_rank_of_node(communicator, node) : no_node,
-                          .package = mine.socket,
-                          .numa = mine.numa,
-                          .core = mine.core};
+    failed = mpi.Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node) != MPI_SUCCESS ||
+             failed || node == MPI_COMM_NULL;
+    // Where some rank has none, freeing it, which is collective, could wait for ever: it is left alone.
+    return has_failed_anywhere(failed, communicator) ? MPI_COMM_NULL : node;
+}
 
+Host meet_on_host(MPI_Comm node) {
+    int rank = 0;
+    int size = 1;
+    mpi.Comm_rank(node, &rank);
+    mpi.Comm_size(node, &size);
+    const Machine machine = machine_of_host(node, rank);
+    const CpuSet mine = binding_of_process(machine);
+
+    // Where any of them may run, and where any of them may not.
+    const std::size_t words = machine.words();
+    CpuSet sets(2 * words, 0);
+    for (std::size_t i = 0; i < words; ++i) {
+        sets[i] = mine.empty() ? 0 : mine[i];
+        sets[words + i] = ~sets[i];
+    }
+    CpuSet any(sets.size(), 0);
+    if (words > 0 && mpi.Allreduce(sets.data(), any.data(), static_cast<int>(sets.size()), MPI_UINT64_T, MPI_BOR,
+                                   node) != MPI_SUCCESS)
+        any = sets;
+    bool is_same = true;
+    for (std::size_t i = 0; i < words; ++i) is_same = is_same && (any[i] & any[words + i]) == 0;
+    any.resize(words);
+
+    const CpuLimit limit = cpu_limit();
+    std::vector<CpuLimit> limits(static_cast<std::size_t>(size));
+    constexpr int numbers = sizeof(CpuLimit) / sizeof(std::uint64_t);
+    if (mpi.Allgather(&limit, numbers, MPI_UINT64_T, limits.data(), numbers, MPI_UINT64_T, node) != MPI_SUCCESS)
+        limits.assign(1, limit);
+    return {.place = place_on(machine), .cores = cores_of_ranks(machine, any, is_same, limits)};
+}
+
+bool gather_places(MPI_Comm communicator, MPI_Comm node, const Place& mine, std::vector<RankPlace>& places) {
+    int size = 0;
+    int lowest_rank = no_node;
+    bool is_well = mpi.Comm_rank(communicator, &lowest_rank) == MPI_SUCCESS;
+    is_well = mpi.Bcast(&lowest_rank, 1, MPI_INT, 0, node) == MPI_SUCCESS && is_well;
+    const RankPlace place{
+        .node = is_well ? lowest_rank : no_node, .package = mine.socket, .numa = mine.numa, .core = mine.core};
     constexpr int numbers = sizeof(RankPlace) / sizeof(int);
     mpi.Comm_size(communicator, &size);
     std::vector<RankPlace> gathered(static_cast<std::size_t>(size));
-    int status = mpi.Allgather(&place, numbers, MPI_INT, gathered.data(), numbers, MPI_INT, communicator);
-    int failed = status != MPI_SUCCESS || std::any_of(gathered.begin(), gathered.end(),
-                                                      [](const RankPlace& one) { return one.node == no_node; })
-                     ? 1
-                     : 0;
-    int failed_anywhere = 1;
-    status = mpi.Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, communicator);
-    // Where some rank has no communicator of its node, freeing it, which is collective, could wait for ever.
-    if (status != MPI_SUCCESS || failed_anywhere != 0) return false;
-    mpi.Comm_free(&node);
+    const int status = mpi.Allgather(&place, numbers, MPI_INT, gathered.data(), numbers, MPI_INT, communicator);
+    const bool failed = status != MPI_SUCCESS || std::any_of(gathered.begin(), gathered.end(),
+                                                             [](const RankPlace& one) { return one.node == no_node; });
+    if (has_failed_anywhere(failed, communicator)) return false;
     places = std::move(gathered);
     return true;
+}
+
+bool gather_places(MPI_Comm communicator, const Place& mine, std::vector<RankPlace>& places) {
+    MPI_Comm node = make_node_communicator(communicator);
+    if (node == MPI_COMM_NULL) return false;
+    const bool is_well = gather_places(communicator, node, mine, places);
+    mpi.Comm_free(&node);
+    return is_well;
 }
 
 }  // namespace hcoll

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "intercept/process/errors_return.hpp"
-#include "intercept/process/gather_places.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/world_ranks.hpp"
+#include "progress/engine/simulated_costs.hpp"
+#include "progress/node/shared_segment.hpp"
 #include "topology/shared_placements.hpp"
 
 namespace hcoll {
@@ -24,64 +28,107 @@ SharedPlacements& shared_placements() {
     return *placements;
 }
 
-std::shared_ptr<const std::vector<Seat>> share(std::vector<Seat> seats) {
-#if defined(HCOLL_FLAVOUR_SIMGRID)
-    static std::shared_ptr<const std::vector<Seat>> last;
-    if (last == nullptr || *last != seats) last = std::make_shared<const std::vector<Seat>>(std::move(seats));
-    return last;
-#else
-    return std::make_shared<const std::vector<Seat>>(std::move(seats));
-#endif
+// Nothing where the layout has no place for all.
+std::optional<Placement> placement_in(const VirtualLayout& layout, int size, std::string& problem) {
+    std::vector<Seat> seats;
+    if (auto found = layout.seats(size, seats)) {
+        problem = std::move(*found);
+        return std::nullopt;
+    }
+    return Placement(seats);
+}
+
+// The same placement in memory that all ranks of `node` share; as it was where they cannot, or where there is no table. Collective;
+// each of them has an equal one.
+Placement share(Placement placement, MPI_Comm node) {
+    const std::span<const std::byte> bytes = placement.bytes();
+    int rank = 0;
+    int size = 1;
+    mpi.Comm_rank(node, &rank);
+    mpi.Comm_size(node, &size);
+    if (size == 1 || placement.is_regular()) return placement;
+    const auto segment = std::make_shared<SharedSegment>();
+    const std::size_t whole = SharedSegment::reserved + bytes.size();
+    SegmentAddress address;
+    int problem = 0;
+    if (rank == 0) {
+        problem = segment->create(whole);
+        if (problem == 0) problem = segment->reserve(0, whole);
+        if (problem == 0) {
+            std::memcpy(segment->data() + SharedSegment::reserved, bytes.data(), bytes.size());
+            address = segment->address();
+        }
+    }
+    constexpr int numbers = sizeof address / sizeof(std::uint64_t);
+    if (mpi.Bcast(&address, numbers, MPI_UINT64_T, 0, node) != MPI_SUCCESS || address.bytes == 0) problem = EIO;
+    if (rank != 0 && problem == 0) problem = segment->open(address);
+    if (problem == 0) problem = segment->make_read_only();
+    // The first one's descriptor is there until all have opened it.
+    mpi.Barrier(node);
+    segment->close_descriptor();
+    if (problem != 0) return placement;
+    return Placement::in_shared_memory(
+        std::shared_ptr<const std::byte>(segment, segment->data() + SharedSegment::reserved));
 }
 
 }  // namespace
 
 void PlacementFinder::start_world(int rank, int size, const VirtualLayout& layout) {
-    ranks_here_ = size;  // in a virtual layout all of them may be
+    ranks_here_ = size;
+    std::optional<Placement> world;
     if (!layout.is_automatic()) {
-        std::vector<Seat> seats;
-        const auto problem = layout.seats(size, seats);
-        if (!problem) {
-            world_ = share(std::move(seats));
-            return;
+        std::string problem;
+        world = placement_in(layout, size, problem);
+        if (!world && rank == 0) warn_of_layout(problem);
+    }
+    if (!world && size == 1) world = Placement::one_node(1);
+    // In a simulation nobody runs on the cores of a node.
+    if (const bool is_alone = size == 1 || (is_simulated && world); !is_alone) {
+        const ErrorsReturn errors_return(MPI_COMM_WORLD);
+        MPI_Comm node = make_node_communicator(MPI_COMM_WORLD);
+        if (node != MPI_COMM_NULL) {
+            host_ = meet_on_host(node);
+            mpi.Comm_size(node, &ranks_here_);
         }
-        if (rank == 0) warn_of_layout(*problem);
+        if (!world) world = gather(MPI_COMM_WORLD, node, rank, size);
+        if (node != MPI_COMM_NULL) {
+            world = share(std::move(*world), node);
+            mpi.Comm_free(&node);
+        }
     }
-    if (size == 1) {
-        world_ = share({Seat{}});
-        return;
-    }
-    const ErrorsReturn errors_return(MPI_COMM_WORLD);
-    world_ = share(gather(MPI_COMM_WORLD, rank, size));
-    const int here = (*world_)[static_cast<std::size_t>(rank)].node;
-    ranks_here_ = static_cast<int>(
-        std::count_if(world_->begin(), world_->end(), [here](const Seat& seat) { return seat.node == here; }));
+    world_ = shared_placements().get(std::move(*world));
 }
 
-// Where every rank really is.
-std::vector<Seat> PlacementFinder::gather(MPI_Comm communicator, int rank, int size) {
+// Where every rank really is. `node`: the communicator of this rank's node, if there is one.
+Placement PlacementFinder::gather(MPI_Comm communicator, MPI_Comm node, int rank, int size) {
     std::vector<RankPlace> places;
-    if (gather_places(communicator, local_place(), places)) return seats_of_places(places);
+    if (node != MPI_COMM_NULL && gather_places(communicator, node, place(), places))
+        return Placement(seats_of_places(places));
     if (rank == 0)
         log_line(LogLevel::warn,
                  fmt::format("where {} ranks run cannot be found; they are taken to be on one node", size));
-    return std::vector<Seat>(static_cast<std::size_t>(size));
+    return Placement::one_node(size);
 }
 
 std::shared_ptr<const Placement> PlacementFinder::find(const Request& request) {
-    std::vector<Seat> seats;
-    if (request.is_within_world) {
-        const std::vector<int> world_ranks = world_ranks_of(request.communicator);
-        if (world_ranks.empty()) return nullptr;
-        for (const int world_rank : world_ranks) seats.push_back((*world_)[static_cast<std::size_t>(world_rank)]);
-        return shared_placements().get(std::move(seats));
+    if (request.world_ranks != nullptr) {
+        const WorldRanks& world_ranks = *request.world_ranks;
+        if (world_ranks.begin_the_world() && request.size == world_->ranks()) return world_;
+        std::vector<Seat> seats;
+        seats.reserve(static_cast<std::size_t>(request.size));
+        for (int rank = 0; rank < request.size; ++rank) seats.push_back(world_->seat_of(world_ranks[rank]));
+        return shared_placements().get(Placement(seats));
     }
     if (!request.layout.is_automatic()) {
-        const auto problem = request.layout.seats(request.size, seats);
-        if (!problem) return shared_placements().get(std::move(seats));
-        if (request.rank == 0 && !has_warned_.exchange(true)) warn_of_layout(*problem);
+        std::string problem;
+        if (auto placement = placement_in(request.layout, request.size, problem))
+            return shared_placements().get(std::move(*placement));
+        if (request.rank == 0 && !has_warned_.exchange(true)) warn_of_layout(problem);
     }
-    return shared_placements().get(gather(request.communicator, request.rank, request.size));
+    MPI_Comm node = make_node_communicator(request.communicator);
+    Placement placement = gather(request.communicator, node, request.rank, request.size);
+    if (node != MPI_COMM_NULL) mpi.Comm_free(&node);
+    return shared_placements().get(std::move(placement));
 }
 
 }  // namespace hcoll

@@ -9,10 +9,23 @@ namespace hcoll {
 
 // By the communicator's ranks; empty where some of them are not in MPI_COMM_WORLD, or where it cannot be told. A function
 // of the group alone, so that all ranks of a communicator come to the same result. Only while MPI_COMM_WORLD exists; no
-// communication.
+// communication. Open MPI takes time for it that grows with the square of the ranks.
 std::vector<int> world_ranks_of(MPI_Comm communicator);
 // By the ranks of `group`, which ranks of `others` they are; empty where some are none. In Open MPI 4.1 it takes a time that grows
 // with the product of both.
 std::vector<int> ranks_within(MPI_Group group, MPI_Group others);
+
+// The same as the ranks of a communicator tell it one another where they are all in one call (communicator/set_up.hpp).
+struct WorldRanks {
+    int ranks = 0;
+    int offset = 0;          // from a rank to that of MPI_COMM_WORLD, where there is no table
+    std::vector<int> table;  // by rank; empty where the offset tells
+
+    int operator[](int rank) const { return table.empty() ? rank + offset : table[static_cast<std::size_t>(rank)]; }
+    // Are they, one after another, those of MPI_COMM_WORLD from its first on?
+    bool begin_the_world() const { return table.empty() && offset == 0; }
+
+    friend bool operator==(const WorldRanks&, const WorldRanks&) = default;
+};
 
 }  // namespace hcoll

@@ -94,6 +94,8 @@ int SharedSegment::reserve(std::size_t offset, std::size_t bytes) {
     return fallocate(descriptor_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
 }
 
+int SharedSegment::make_read_only() { return mprotect(data_, address_.bytes, PROT_READ) == 0 ? 0 : errno; }
+
 void SharedSegment::close_descriptor() {
     if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
 }

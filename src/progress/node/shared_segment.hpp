@@ -36,6 +36,8 @@ public:
     int open(const SegmentAddress& address);
     // Makes sure of the memory of a part that this process will write.
     int reserve(std::size_t offset, std::size_t bytes);
+    // For this process.
+    int make_read_only();
     // Once all that will have opened it have done so.
     void close_descriptor();
 
