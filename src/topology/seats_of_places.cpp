@@ -16,18 +16,18 @@ std::uint64_t package_of(const RankPlace& place) {
 
 std::vector<Seat> seats_of_places(std::span<const RankPlace> places) {
     std::unordered_set<std::uint64_t> undivided;
-    int packages = 0;
+    int numas = 0;
     for (const RankPlace& place : places) {
         if (place.numa < 0) undivided.insert(package_of(place));
-        packages = std::max(packages, place.package + 1);
+        numas = std::max(numas, place.numa + 1);
     }
     std::vector<Seat> seats;
     seats.reserve(places.size());
     for (const RankPlace& place : places) {
         Seat seat{.node = place.node, .socket = -1, .core = place.core};
-        // A NUMA node is part of one package: behind the packages' numbers come those of NUMA nodes.
+        // Either may be part of the other: a NUMA node's ranks on another package are another socket.
         if (place.package >= 0)
-            seat.socket = undivided.contains(package_of(place)) ? place.package : packages + place.numa;
+            seat.socket = place.package * (numas + 1) + (undivided.contains(package_of(place)) ? numas : place.numa);
         seats.push_back(seat);
     }
     return seats;

@@ -92,6 +92,15 @@ TEST(SeatsOfPlaces, NumaNodesDivideAPackageWhoseRanksAreAllBoundInsideOne) {
     EXPECT_EQ(placement.link(0, 1), Link::node);
 }
 
+TEST(SeatsOfPlaces, PackagesOfOneNumaNodeAreSockets) {
+    const Placement placement = placed({{.node = 0, .package = 0, .numa = 0, .core = 0},
+                                        {.node = 0, .package = 1, .numa = 0, .core = 4},
+                                        {.node = 0, .package = 1, .numa = 0, .core = 5}});
+    EXPECT_EQ(placement.sockets_of_node(0), 2);
+    EXPECT_EQ(placement.link(0, 1), Link::node);
+    EXPECT_EQ(placement.link(1, 2), Link::socket);
+}
+
 TEST(SeatsOfPlaces, ARankThatIsNotBoundMakesItsNodeOneSocket) {
     const Placement placement = placed({{.node = 0, .package = 0, .numa = 0, .core = 0},
                                         {.node = 0, .package = 1, .numa = 1, .core = 4},
