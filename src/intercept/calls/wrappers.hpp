@@ -76,6 +76,7 @@ int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mes
 int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status);
 int wrap_Comm_free(MPI_Comm* comm);
 int wrap_Comm_disconnect(MPI_Comm* comm);
+int wrap_Comm_idup(MPI_Comm comm, MPI_Comm* duplicate, MPI_Request* request);
 int wrap_Pcontrol(int level);
 
 // For hcoll-info; see backend.h.
