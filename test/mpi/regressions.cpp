@@ -234,6 +234,28 @@ void collectives_until_a_message_has_come() {
     }
 }
 
+// Non-blocking sums must not move, on some ranks and not on others, the duplicates that are being made beside them.
+void duplicates_beside_sums() {
+    constexpr std::size_t pairs = 4;
+    const int rank = rank_in(MPI_COMM_WORLD);
+    const int size = size_of(MPI_COMM_WORLD);
+    for (int round = 0; round < 10; ++round) {
+        MPI_Comm duplicates[pairs];
+        MPI_Request requests[2 * pairs];
+        int sums[pairs] = {};
+        for (std::size_t i = 0; i < pairs; ++i) {
+            check(MPI_Comm_idup(MPI_COMM_WORLD, &duplicates[i], &requests[2 * i]));
+            check(MPI_Iallreduce(&rank, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[2 * i + 1]));
+        }
+        check(MPI_Waitall(2 * pairs, requests, MPI_STATUSES_IGNORE));
+        for (std::size_t i = 0; i < pairs; ++i) {
+            require(sums[i] == size * (size - 1) / 2, "a sum beside duplicates is wrong");
+            check(MPI_Barrier(duplicates[i]));
+            check(MPI_Comm_free(&duplicates[i]));
+        }
+    }
+}
+
 struct Case {
     const char* name;
     void (*run)();
@@ -251,6 +273,7 @@ constexpr Case cases[] = {
     {"in_place_root", reduce_in_place_at_another_root},
     {"message_under_way", collective_while_a_message_is_under_way},
     {"polling", collectives_until_a_message_has_come},
+    {"duplicates", duplicates_beside_sums},
 };
 
 }  // namespace

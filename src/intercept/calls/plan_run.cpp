@@ -45,7 +45,7 @@ void send_on_its_way(std::unique_ptr<BackgroundOperation> operation, std::chrono
     InFlight& in_flight = Background::get().in_flight();
     if (patience.count() != 0) return in_flight.add_and_lead(std::move(operation), patience);
     in_flight.add(std::move(operation));
-    in_flight.drive(InFlight::Driver::background);
+    if (!Background::get().leaves_idups_alone()) in_flight.drive(InFlight::Driver::background);
 }
 
 }  // namespace hcoll

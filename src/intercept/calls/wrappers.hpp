@@ -99,6 +99,7 @@ int wrap_Comm_spawn_multiple(int count, char** commands, char*** arguments, cons
 int wrap_Comm_accept(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made);
 int wrap_Comm_connect(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made);
 int wrap_Comm_join(int descriptor, MPI_Comm* made);
+int wrap_Comm_idup(MPI_Comm comm, MPI_Comm* duplicate, MPI_Request* request);
 int wrap_Pcontrol(int level);
 
 // For hcoll-info; see backend.h.

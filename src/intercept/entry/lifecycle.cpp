@@ -88,6 +88,11 @@ int wrap_Comm_disconnect(MPI_Comm* comm) {
     return onward.Comm_disconnect(comm);
 }
 
+int wrap_Comm_idup(MPI_Comm comm, MPI_Comm* duplicate, MPI_Request* request) {
+    if constexpr (Process::vendor_kind() == VendorKind::openmpi) Background::get().note_idup();
+    return onward.Comm_idup(comm, duplicate, request);
+}
+
 int wrap_Pcontrol(int level) {
     Process::get().set_own_mode(level == HCOLL_PCONTROL_OWN);
     return MPI_SUCCESS;

@@ -42,6 +42,11 @@ public:
     // non-blocking one on another do not match, so this is nothing that a rank decides by what it has in flight.
     static bool takes_collectives_apart() { return instance_->takes_collectives_apart_; }
     void agree(ProgressMode of_world);
+    // MPI_Comm_idup is called. Several of them on a communicator, of which one has begun its messages on some ranks and not on others when the
+    // next one is called, never end in Open MPI 4.1: it tells them apart by the order in which they move (comm_cid.c). So calls
+    // that only begin something move nothing from then on, as the vendor's own do.
+    void note_idup() { has_idups_.store(true, std::memory_order_relaxed); }
+    bool leaves_idups_alone() const { return has_idups_.load(std::memory_order_relaxed); }
 
     // Around the vendor's MPI_Init, MPI_Init_thread and MPI_Session_init: the level to ask for instead of the application's, and what the
     // application is told of the one that was given.
@@ -91,6 +96,7 @@ private:
     bool takes_calls_apart_ = false;
     bool takes_collectives_apart_ = false;
     int told_level_ = -1;
+    std::atomic<bool> has_idups_{false};
     InFlight in_flight_;
     std::unique_ptr<ProgressThread> thread_;
 };
