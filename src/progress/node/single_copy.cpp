@@ -231,13 +231,10 @@ bool SingleCopy::combine_share(const Share& share, std::uint64_t message, int ro
     while (progress.combined < share.end) {
         const std::size_t offset = progress.combined;
         const std::size_t bytes = std::min(step, share.end - offset);
-        if (offset == share.begin)
-            for (int each = 0; each < ranks_; ++each)
-                if (wait_for_offer(each, message).bytes != desk(rank_).bytes) waiting_.give_up(NodeBreak::lengths);
         for (int each = 0; each < ranks_; ++each) {
             const std::byte*& operand = operands_[static_cast<std::size_t>(each)];
             operand = each == rank_ ? input + offset
-                                    : memory_->look(each, desk(each).input + offset, bytes,
+                                    : memory_->look(each, wait_for_offer(each, message).input + offset, bytes,
                                                     pieces_.get() + most * static_cast<std::size_t>(each));
             if (operand == nullptr) return false;
         }

@@ -72,7 +72,6 @@ public:
         std::size_t delivered, combined, end;
         std::byte* result;
     };
-    // Ranks whose operands have another length than this one's end in a NodeFailure before anything is combined.
     // `root` is a rank, or no_root: all want the result. `output`, of those that want it, may be input. Returns the same on all
     // ranks (but `result`); it is valid until the next call, and empty as a rule.
     const std::vector<Rest>& reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
