@@ -217,8 +217,9 @@ void NodeCollectives::reduce_long(int root, const std::byte* input, std::byte* o
     const std::uint64_t operation = operation_++;
     claim(operation, rings[0].slots);
     if (is_copied_once(bytes, single_copy_from)) {
-        // For those whose message has another length, and that look for it here.
+        // No share of a message is like another one's where lengths differ.
         publish(operation, bytes);
+        for (int each = 0; each < ranks_; ++each) wait_for_part(each, operation, bytes);
         reduce_single_copy(root, input, output, elements, combine);
     } else {
         reduce_blocks(root, input, output, bytes, combine, operation);

@@ -82,6 +82,8 @@ NodePeers::NodePeers(std::byte* base, int ranks, int rank) : base_(base), ranks_
     own.process.store(self.process, std::memory_order_release);
 }
 
+NodePeers::~NodePeers() { identity(rank_).process.store(0, std::memory_order_release); }
+
 NodeBreak NodePeers::why_broken() const {
     return reinterpret_cast<const std::atomic<NodeBreak>*>(base_)->load(std::memory_order_acquire);
 }

@@ -33,6 +33,10 @@ public:
     static std::size_t segment_bytes(int ranks);
     // `base` is zeroed memory of segment_bytes(ranks) bytes, aligned to a cache line, that all ranks share.
     NodePeers(std::byte* base, int ranks, int rank);
+    // From now on nobody misses this rank's process.
+    ~NodePeers();
+    NodePeers(const NodePeers&) = delete;
+    NodePeers& operator=(const NodePeers&) = delete;
 
     // The first reason that anybody gave.
     NodeBreak why_broken() const;
@@ -41,11 +45,12 @@ public:
     // Looks at the reason and, when the last time is long enough ago, at the processes: cheap enough to be called again and
     // again by who waits.
     NodeBreak look();
+    // Has that rank's process ended, for all that can be seen?
+    bool is_gone(int rank) const;
 
 private:
     struct Identity;
     Identity& identity(int rank) const;
-    bool is_gone(int rank) const;
 
     std::byte* base_;
     int ranks_;

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace hcoll {
 
@@ -45,6 +47,8 @@ struct SingleCopy::Desk {
     std::atomic<std::uint64_t> failed;
     std::atomic<std::uint64_t> delivered;
     std::atomic<std::uint64_t> combined;
+    // The last one that it left before its time, plus 1.
+    std::atomic<std::uint64_t> left;
     // For the test.
     alignas(line) PeerMemory::Key key;
     std::uint64_t probe;
@@ -127,6 +131,34 @@ bool SingleCopy::test_words(PeerMemory& memory, std::byte* probe, bool is_first,
 
 // ---- messages ----
 
+// From the offer to the end of a message.
+class SingleCopy::Leaving {
+public:
+    Leaving(SingleCopy& copies, std::uint64_t message) : copies_(copies), message_(message) {}
+    ~Leaving() {
+        if (is_over_) return;
+        copies_.waiting_.break_off(NodeBreak::unwound);
+        copies_.desk(copies_.rank_).left.store(message_ + 1, std::memory_order_release);
+        for (int each = 0; each < copies_.ranks_; ++each)
+            while (may_copy(each)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    Leaving(const Leaving&) = delete;
+    Leaving& operator=(const Leaving&) = delete;
+    void end() { is_over_ = true; }
+
+private:
+    bool may_copy(int rank) const {
+        const Desk& theirs = copies_.desk(rank);
+        return rank != copies_.rank_ && theirs.offered.value.load(std::memory_order_acquire) == message_ + 1 &&
+               theirs.done.value.load(std::memory_order_acquire) < 2 * message_ + 1 &&
+               theirs.left.load(std::memory_order_acquire) != message_ + 1 && !copies_.waiting_.is_gone(rank);
+    }
+
+    SingleCopy& copies_;
+    std::uint64_t message_;
+    bool is_over_ = false;
+};
+
 void SingleCopy::offer(std::uint64_t message, const std::byte* input, const std::byte* output, std::size_t bytes) {
     Desk& own = desk(rank_);
     own.input = address_of(input);
@@ -164,6 +196,7 @@ bool SingleCopy::bcast(int root, std::byte* data, std::size_t bytes, std::size_t
     const bool root_writes = written_from < bytes;
     const std::size_t read_bytes = root_writes ? written_from : bytes;
     offer(message, data, data, capacity);
+    Leaving leaving(*this, message);
     bool good = true;
     if (rank_ != root) {
         const Desk& source = wait_for_offer(root, message);
@@ -186,6 +219,7 @@ bool SingleCopy::bcast(int root, std::byte* data, std::size_t bytes, std::size_t
             if (each != root && !is_good(each, message)) good = false;
     }
     waiting_.drive();
+    leaving.end();
     return good;
 }
 
@@ -231,13 +265,10 @@ bool SingleCopy::combine_share(const Share& share, std::uint64_t message, int ro
     while (progress.combined < share.end) {
         const std::size_t offset = progress.combined;
         const std::size_t bytes = std::min(step, share.end - offset);
-        if (offset == share.begin)
-            for (int each = 0; each < ranks_; ++each)
-                if (wait_for_offer(each, message).bytes != desk(rank_).bytes) waiting_.give_up(NodeBreak::lengths);
         for (int each = 0; each < ranks_; ++each) {
             const std::byte*& operand = operands_[static_cast<std::size_t>(each)];
             operand = each == rank_ ? input + offset
-                                    : memory_->look(each, desk(each).input + offset, bytes,
+                                    : memory_->look(each, wait_for_offer(each, message).input + offset, bytes,
                                                     pieces_.get() + most * static_cast<std::size_t>(each));
             if (operand == nullptr) return false;
         }
@@ -256,6 +287,7 @@ const std::vector<SingleCopy::Rest>& SingleCopy::reduce(int root, const std::byt
     const std::uint64_t message = messages_++;
     const auto share_of = [&](int rank) { return share(rank, root, elements, combine.element_bytes); };
     offer(message, input, output, elements * combine.element_bytes);
+    Leaving leaving(*this, message);
     const Share own = share_of(rank_);
     Progress progress{own.begin, own.begin};
     conclude(message, combine_share(own, message, root, input, output, combine, progress), progress);
@@ -272,6 +304,7 @@ const std::vector<SingleCopy::Rest>& SingleCopy::reduce(int root, const std::byt
                          : pieces_.get() + piece_bytes_of(ranks_) * static_cast<std::size_t>(rank_);
         rests_.push_back({each, delivered, combined, theirs.end, result});
     }
+    leaving.end();
     if (rests_.empty()) return rests_;
     raise(desk(rank_).done, 2 * message + 2);
     for (int each = 0; each < ranks_; ++each) waiting_.until(desk(each).done, 2 * message + 2);

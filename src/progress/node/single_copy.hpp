@@ -42,7 +42,7 @@ namespace hcoll {
 // What a rank offers has a length: nobody reads or writes behind it, whatever the others' lengths are.
 //
 // Driven by one thread of each rank at a time; all ranks call the same functions in the same order. Functions may throw
-// NodeFailure (waiting.hpp).
+// NodeFailure (waiting.hpp), and what the operation throws; also then nobody touches this rank's buffers any more.
 class SingleCopy {
 public:
     // What a rank shows the others; the rank alone writes it. Zeroed memory.
@@ -72,7 +72,6 @@ public:
         std::size_t delivered, combined, end;
         std::byte* result;
     };
-    // Ranks whose operands have another length than this one's end in a NodeFailure before anything is combined.
     // `root` is a rank, or no_root: all want the result. `output`, of those that want it, may be input. Returns the same on all
     // ranks (but `result`); it is valid until the next call, and empty as a rule.
     const std::vector<Rest>& reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
@@ -98,6 +97,8 @@ private:
     // How another one's went.
     bool is_good(int rank, std::uint64_t message);
     bool test_words(PeerMemory& memory, std::byte* probe, bool is_first, const std::function<bool(bool)>& agree);
+    // Leaves a message before its time; returns when those that are in it have left it, too.
+    class Leaving;
     Share share(int rank, int root, std::size_t elements, std::size_t element_bytes) const;
     bool combine_share(const Share& share, std::uint64_t message, int root, const std::byte* input, std::byte* output,
                        const Combine& combine, Progress& progress);

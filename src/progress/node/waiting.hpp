@@ -72,6 +72,7 @@ public:
     // Gives up, and tells the others; the first reason stays.
     void break_off(NodeBreak why, Status status = 0) noexcept;
     [[noreturn]] void give_up(NodeBreak why, Status status = 0);
+    bool is_gone(int rank) const { return peers_ != nullptr && peers_->is_gone(rank); }
 
 private:
     void wait(Flag& flag, std::uint64_t value);

@@ -1,0 +1,194 @@
+// A rank that dies while the others wait for it: processes that share a segment, one of which is killed. The others must come
+// out of their collective with an error; nothing here depends on how long that takes.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+
+#include "progress/node/node_collectives.hpp"
+#include "progress/node/node_messages.hpp"
+#include "progress/node/routed_transport.hpp"
+#include "progress/node/shared_segment.hpp"
+
+namespace hcoll::test {
+namespace {
+
+constexpr int ranks = 3;
+constexpr std::size_t buffer_bytes = 64 << 10;
+
+struct Sum : Combine {
+    Sum() : Combine(1) {}
+    void operator()(const std::byte* left, const std::byte* right, std::byte* result, std::size_t n) const override {
+        for (std::size_t i = 0; i < n; ++i)
+            result[i] = static_cast<std::byte>(static_cast<unsigned>(left[i]) + static_cast<unsigned>(right[i]));
+    }
+};
+
+// What a rank shares with the others.
+class Node {
+public:
+    Node() { EXPECT_EQ(segment_.create(peers_offset() + NodePeers::segment_bytes(ranks)), 0); }
+    std::byte* collectives() const { return segment_.data(); }
+    std::byte* messages() const { return segment_.data() + NodeCollectives::segment_bytes(ranks, buffer_bytes); }
+    std::byte* peers() const { return segment_.data() + peers_offset(); }
+
+private:
+    static std::size_t peers_offset() {
+        return NodeCollectives::segment_bytes(ranks, buffer_bytes) + NodeMessages::segment_bytes(ranks, buffer_bytes);
+    }
+    SharedSegment segment_;
+};
+
+enum Exit { learned = 0, went_on = 1, learned_something_else = 2, refused = 77 };
+
+// `run` in a process for each rank; the last rank is killed in it. With `is_reaped` nobody is left to ask for; otherwise a zombie is.
+void expect_all_others_learn(const std::function<Exit(Node&, int)>& run, bool is_reaped) {
+    Node node;
+    pid_t children[ranks];
+    for (int rank = 0; rank < ranks; ++rank) {
+        children[rank] = fork();
+        ASSERT_GE(children[rank], 0);
+        if (children[rank] == 0) _exit(run(node, rank));
+    }
+    int status = 0;
+    bool is_refused = false;
+    const auto bury = [&] {
+        ASSERT_EQ(waitpid(children[ranks - 1], &status, 0), children[ranks - 1]);
+        is_refused = WIFEXITED(status) && WEXITSTATUS(status) == refused;
+        EXPECT_TRUE(WIFSIGNALED(status) || is_refused);
+    };
+    if (is_reaped) bury();
+    for (int rank = 0; rank < ranks - 1; ++rank) {
+        ASSERT_EQ(waitpid(children[rank], &status, 0), children[rank]);
+        EXPECT_TRUE(WIFEXITED(status));
+        EXPECT_EQ(WEXITSTATUS(status), is_refused ? refused : learned) << "rank " << rank;
+    }
+    if (!is_reaped) bury();
+    if (is_refused) GTEST_SKIP() << "the system lets no process read another one's memory";
+}
+
+void expect_collective_ends(const std::function<void(NodeCollectives&)>& collective) {
+    const auto run = [&](Node& shared, int rank) {
+        NodePeers peers(shared.peers(), ranks, rank);
+        NodeCollectives node(shared.collectives(), buffer_bytes, Placement::one_node(ranks), rank,
+                             Waiting(
+                                 true, [](void*) { return 0; }, nullptr, &peers));
+        try {
+            for (int i = 0; i < 10; ++i) node.barrier();
+            if (rank == ranks - 1) (void)::raise(SIGKILL);
+            collective(node);
+        } catch (const NodeFailure& failure) {
+            return failure.why == NodeBreak::process ? learned : learned_something_else;
+        }
+        return went_on;
+    };
+    for (const bool is_reaped : {true, false}) expect_all_others_learn(run, is_reaped);
+}
+
+TEST(DeadRank, EndsABarrier) {
+    expect_collective_ends([](NodeCollectives& node) { node.barrier(); });
+}
+
+TEST(DeadRank, EndsABcastOfItsOwn) {
+    expect_collective_ends([](NodeCollectives& node) {
+        std::byte data[8]{};
+        node.bcast(ranks - 1, data, sizeof data);
+    });
+}
+
+TEST(DeadRank, EndsAnAllreduce) {
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{500}, std::size_t{100'000}})
+        expect_collective_ends([bytes](NodeCollectives& node) {
+            std::vector<std::byte> data(bytes);
+            node.allreduce(data.data(), data.data(), bytes, Sum());
+        });
+}
+
+// While buffers are copied from one to the other: nobody is in another one's any more.
+TEST(DeadRank, EndsSingleCopies) {
+    const auto run = [](Node& shared, int rank) {
+        NodePeers peers(shared.peers(), ranks, rank);
+        NodeCollectives node(shared.collectives(), buffer_bytes, Placement::one_node(ranks), rank,
+                             Waiting(
+                                 true, [](void*) { return 0; }, nullptr, &peers));
+        std::vector<std::byte> data(1'000'000);
+        try {
+            if (!node.use_single_copy(make_cma_memory(ranks))) return refused;
+            node.allreduce(data.data(), data.data(), data.size(), Sum(), 1);
+            if (rank == ranks - 1) (void)::raise(SIGKILL);
+            node.allreduce(data.data(), data.data(), data.size(), Sum(), 1);
+        } catch (const NodeFailure& failure) {
+            return failure.why == NodeBreak::process ? learned : learned_something_else;
+        }
+        return went_on;
+    };
+    expect_all_others_learn(run, true);
+}
+
+// A root that never has to wait for anybody's message waits for room.
+TEST(DeadRank, EndsTheBcastsOfARootThatRunsAhead) {
+    const auto run = [](Node& shared, int rank) {
+        NodePeers peers(shared.peers(), ranks, rank);
+        NodeCollectives node(shared.collectives(), buffer_bytes, Placement::one_node(ranks), rank,
+                             Waiting(
+                                 true, [](void*) { return 0; }, nullptr, &peers));
+        if (rank == ranks - 1) (void)::raise(SIGKILL);
+        std::vector<std::byte> data(100'000);
+        try {
+            while (true) node.bcast(0, data.data(), data.size());
+        } catch (const NodeFailure& failure) {
+            return failure.why == NodeBreak::process ? learned : learned_something_else;
+        }
+    };
+    expect_all_others_learn(run, true);
+}
+
+// In a plan the transport says so.
+TEST(DeadRank, EndsAPlansMessages) {
+    class NoNetwork : public Transport {
+        Status send(int, std::uint32_t, const std::byte*, std::uint64_t, Token) override { return 1; }
+        Status recv(int, std::uint32_t, std::byte*, std::uint64_t, Token) override { return 1; }
+        Status collective(Collective, int, std::uint64_t, const std::byte*, std::byte*, std::uint64_t, Token) override {
+            return 1;
+        }
+        Status progress(std::vector<Token>&) override { return 0; }
+    };
+    const auto run = [](Node& shared, int rank) {
+        NodePeers peers(shared.peers(), ranks, rank);
+        NoNetwork network;
+        RoutedTransport transport(
+            network, [](void*) { return 0; }, nullptr);
+        transport.use_node(std::make_unique<NodeMessages>(shared.messages(), buffer_bytes, ranks, rank, &peers),
+                           Placement::one_node(ranks), rank, true);
+        if (rank == ranks - 1) (void)::raise(SIGKILL);
+        std::byte byte{};
+        transport.begin(Elements{});
+        Status status = transport.recv(ranks - 1, 0, &byte, 1, 0);
+        std::vector<Token> completed;
+        while (status == 0 && completed.empty()) status = transport.progress(completed);
+        return status == status_broken && peers.why_broken() == NodeBreak::process ? learned : learned_something_else;
+    };
+    for (const bool is_reaped : {true, false}) expect_all_others_learn(run, is_reaped);
+}
+
+// What the vendor says when it is driven ends a wait as well.
+TEST(DeadRank, OrAnErrorOfTheVendorEndsAWait) {
+    Node shared;
+    NodePeers peers(shared.peers(), ranks, 0);
+    NodeCollectives node(shared.collectives(), buffer_bytes, Placement::one_node(ranks), 0,
+                         Waiting(
+                             true, [](void*) { return 42; }, nullptr, &peers));
+    try {
+        node.barrier();
+        FAIL() << "nobody else came";
+    } catch (const NodeFailure& failure) {
+        EXPECT_EQ(failure.why, NodeBreak::vendor);
+        EXPECT_EQ(failure.status, 42);
+    }
+    EXPECT_EQ(peers.why_broken(), NodeBreak::vendor);
+}
+
+}  // namespace
+}  // namespace hcoll::test
