@@ -13,10 +13,10 @@ namespace hcoll {
 namespace {
 
 // `pass_on` gives the call to the vendor; `why_not(communicator)` says why its arguments make it the vendor's, nullptr where
-// they do not; `begin` begins it here.
-template <Collective collective, typename Count, typename PassOn, typename WhyNot, typename Begin>
+// they do not; `admit(communicator)` is asked last, of a call that is to run here, and alike; `begin` begins it here.
+template <Collective collective, typename Count, typename PassOn, typename WhyNot, typename Admit, typename Begin>
 int nonblocking(std::string_view name, MPI_Comm comm, Count count, MPI_Datatype type, const MPI_Request* request,
-                PassOn&& pass_on, WhyNot&& why_not, Begin&& begin) {
+                PassOn&& pass_on, WhyNot&& why_not, Admit&& admit, Begin&& begin) {
     constexpr auto index = static_cast<std::size_t>(collective);
     Communicator* communicator = Communicator::find(comm);
     const char* why = communicator == nullptr || communicator->is_counting()
@@ -33,10 +33,14 @@ int nonblocking(std::string_view name, MPI_Comm comm, Count count, MPI_Datatype 
             why = reason::no_bytes;
         else if (!decision->is_own())
             why = decision->why.c_str();
+        else
+            why = admit(*communicator);
     }
     if (why != nullptr) return noted(name, count, type, "vendor", why, pass_on);
     return noted(name, count, type, decision->what, decision->why, [&] { return begin(*communicator, *decision); });
 }
+
+constexpr auto admit_any = [](Communicator&) -> const char* { return nullptr; };
 
 template <typename Count>
 int ibcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request, auto&& next) {
@@ -46,6 +50,7 @@ int ibcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm
         [&](Communicator& communicator) {
             return objection(is_valid_bcast(communicator, buffer, static_cast<std::uint64_t>(count), type, root));
         },
+        admit_any,
         [&](Communicator& communicator, const Decision& decision) {
             return begin_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root, request);
         });
@@ -64,7 +69,7 @@ template <Collective collective, typename Count, typename PassOn>
 int ireduce_any(Count count, const Reduction& reduction, MPI_Comm comm, MPI_Request* request, PassOn&& pass_on) {
     return nonblocking<collective>(
         nonblocking_names[static_cast<std::size_t>(collective)], comm, count, reduction.type, request, pass_on,
-        [&](Communicator& communicator) { return why_no_reduction(communicator, collective, reduction); },
+        [&](Communicator& communicator) { return why_no_reduction(communicator, collective, reduction); }, admit_any,
         [&](Communicator& communicator, const Decision& decision) {
             return begin_reduction(communicator, decision, collective, reduction, request);
         });
@@ -88,15 +93,15 @@ int iallreduce(const void* send, void* receive, Count count, MPI_Datatype type, 
 
 constexpr std::string_view persistent_names[nonblocking_count] = {"bcast_init", "reduce_init", "allreduce_init"};
 
-// A persistent one: `begin(communicator, decision, number)` makes it here.
+// A persistent one: `begin(communicator, decision, number)` makes it here. Numbers are few, and never given back: only one that
+// runs here gets one, which is the same on all ranks, since rules go by what all ranks know.
 template <Collective collective, typename PassOn, typename WhyNot, typename Begin>
 int persistent(MPI_Comm comm, int count, MPI_Datatype type, const MPI_Request* request, PassOn&& pass_on,
                WhyNot&& why_not, Begin&& begin) {
     int number = -1;
     return nonblocking<collective>(
-        persistent_names[static_cast<std::size_t>(collective)], comm, count, type, request, pass_on,
+        persistent_names[static_cast<std::size_t>(collective)], comm, count, type, request, pass_on, why_not,
         [&](Communicator& communicator) -> const char* {
-            if (const char* why = why_not(communicator); why != nullptr) return why;
             number = communicator.own().nonblocking.begin_persistent();
             return number < 0 ? reason::no_tags : nullptr;
         },

@@ -111,7 +111,8 @@ public:
     bool may_start(std::uint64_t number) const { return number - oldest_ < ended_.size(); }
     // Of one that was started.
     void end(std::uint64_t number);
-    // A persistent one: its number, the same on all ranks; -1 where there are as many as can be.
+    // A persistent one that runs here: its number, the same on all ranks; -1 where there are as many as can be. None is ever
+    // given back: each rank frees its requests when it likes, so that no rank knows whether all others have freed one.
     int begin_persistent() { return next_persistent_ < most_persistent_ ? next_persistent_++ : -1; }
     bool has_persistent() const { return next_persistent_ != 0; }
     void start_persistent() { under_way_.fetch_add(1, std::memory_order_relaxed); }
