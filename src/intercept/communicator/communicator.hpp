@@ -25,6 +25,7 @@
 #include "intercept/communicator/neighbors.hpp"
 #include "intercept/process/attributes.hpp"
 #include "intercept/process/process.hpp"
+#include "intercept/types/packing_transport.hpp"
 #include "intercept/types/reduction_kernel.hpp"
 #include "progress/engine/engine.hpp"
 #include "progress/engine/plan_cache.hpp"
@@ -67,27 +68,6 @@ inline constexpr const char* not_watched = "the MPI library does not tell when i
 // Is a GPU's runtime loaded? Buffers may then lie in a device's memory, which only the MPI library may be able to read, and which
 // ranks pass such is known to each of them alone.
 bool has_gpu_runtime();
-
-// Memory that outlives a call, up to a bound.
-class ScratchMemory {
-public:
-    // At least `bytes`, 64-byte aligned; valid until the next call of get or trim.
-    std::byte* get(std::size_t bytes);
-    // Gives back what is too much to keep.
-    void trim();
-    // Forgets the memory without freeing it: messages may still be written to it after an error.
-    void abandon() {
-        (void)memory_.release();
-        bytes_ = 0;
-    }
-
-private:
-    struct Free {
-        void operator()(std::byte* memory) const;
-    };
-    std::unique_ptr<std::byte, Free> memory_;
-    std::size_t bytes_ = 0;
-};
 
 using DecisionTables = std::array<DecisionTable, collective_count>;
 using NonblockingTables = std::array<DecisionTable, nonblocking_count>;
@@ -147,7 +127,8 @@ struct OwnAlgorithms {
           network(carriers, flow, tag_upper_bound, leaders),
           nonblocking(placement->ranks(), settings.plan_cache, PointToPoint::nonblocking_sequences(tag_upper_bound),
                       PointToPoint::persistent_sequences(tag_upper_bound)),
-          transport(network, drive_vendor, this) {}
+          packing(network),
+          transport(packing, drive_vendor, this) {}
     OwnAlgorithms(const OwnAlgorithms&) = delete;
     OwnAlgorithms& operator=(const OwnAlgorithms&) = delete;
 
@@ -168,8 +149,8 @@ struct OwnAlgorithms {
     FlowControl flow;
     PointToPoint network;
     NonblockingCollectives nonblocking;
+    PackingTransport packing;  // over the network; inside a node, messages are packed as they are carried
     RoutedTransport transport;
-    ScratchMemory scratch;
     // Of the ranks of this rank's node, where a decision asks for it.
     SharedSegment segment;
     std::unique_ptr<NodeCollectives> node;  // where they are all ranks

@@ -10,6 +10,7 @@
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/process.hpp"
+#include "intercept/types/type_layout.hpp"
 
 namespace hcoll {
 
@@ -131,7 +132,7 @@ int wrap_Session_finalize(Session* session) noexcept {
     const bool is_one = session != nullptr;
 #endif
     Background& background = Background::get();
-    if (is_one) background.leave();
+    if (is_one && background.leave()) forget_type_layouts();
     const int status = mpi.Session_finalize(session);
     if (is_one && status != MPI_SUCCESS) background.enter();
     return status;
