@@ -15,11 +15,11 @@ set(rooms
     "progress/node: topology progress/engine"
     "progress/network: progress/engine"
     "tuning: topology algorithms progress/engine"
-    "intercept/types: algorithms/kernels progress/network"
+    "intercept/types: algorithms/kernels progress/engine progress/network"
     "intercept/process: topology tuning progress/engine progress/node progress/background progress/network"
     "intercept/communicator: topology tuning progress/engine progress/node progress/network intercept/types intercept/process"
     "intercept/calls: progress/engine progress/background progress/network intercept/types intercept/process intercept/communicator"
-    "intercept/entry: topology progress/network intercept/process intercept/communicator intercept/calls"
+    "intercept/entry: topology progress/network intercept/types intercept/process intercept/communicator intercept/calls"
     "info: topology algorithms tuning intercept/entry"
     "format:")
 

@@ -8,6 +8,7 @@
 #include "../support/layouts.hpp"
 #include "../support/predefined_types.hpp"
 #include "../support/random.hpp"
+#include "../support/random_layouts.hpp"
 
 using namespace hcoll::test;
 
@@ -185,6 +186,18 @@ void sweep_layouts(Sweep& sweep, const std::vector<Layout>& layouts) {
     }
 }
 
+// Types of any kind, of which an item may be longer than a segment, or shorter.
+void sweep_random_layouts(Sweep& sweep, std::uint64_t seed) {
+    constexpr int types = 30;
+    RandomLayouts layouts(seed, vendor_packs_empty_parts);
+    Random random(seed);
+    for (int i = 0; i < types; ++i) {
+        const Layout layout = layouts.next();
+        const Side side{&layout.type(), random.between(1, i % 3 == 0 ? 500 : 20)};
+        sweep.all(side, side, i % sweep.on().size);
+    }
+}
+
 MPI_Datatype commit(MPI_Datatype type) {
     check(MPI_Type_commit(&type));
     return type;
@@ -259,6 +272,7 @@ int main(int argc, char** argv) {
             Sweep sweep(on, program.seed(), quick);
             sweep_counts(sweep, quick);
             sweep_layouts(sweep, layouts);
+            sweep_random_layouts(sweep, program.seed());
             check_common_origin(on);
             calls += sweep.calls();
         }

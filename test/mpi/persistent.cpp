@@ -3,6 +3,7 @@
 //
 //   --rounds N   (default 30)
 //   --outlive    requests outlive their communicator, too
+//   --tiny N     begins with N requests of 8 bytes, which a rule leaves to the MPI library, on one communicator; then a long one
 #include "../support/persistent_call.hpp"
 
 using namespace hcoll::test;
@@ -69,6 +70,23 @@ void outlive(const NamedCommunicator& world, std::uint64_t seed) {
     }
 }
 
+// Of those that run here there are as many as tags allow; those that do not take nothing from them.
+void many_tiny(const NamedCommunicator& world, std::uint64_t seed, std::int64_t many) {
+    for (std::int64_t i = 0; i < many; ++i) {
+        Persistent tiny(Kind::allreduce, world, 0, 1, false);
+        if (i % 100 != 0) continue;
+        tiny.fill(seed);
+        check(MPI_Start(&tiny.request));
+        check(MPI_Wait(&tiny.request, MPI_STATUS_IGNORE));
+        tiny.look();
+    }
+    Persistent large(Kind::allreduce, world, 0, 200'000, false);
+    large.fill(seed);
+    check(MPI_Start(&large.request));
+    check(MPI_Wait(&large.request, MPI_STATUS_IGNORE));
+    large.look();
+}
+
 }  // namespace
 
 #endif
@@ -77,12 +95,14 @@ int main(int argc, char** argv) {
     Program program(argc, argv, "persistent");
     [[maybe_unused]] const std::int64_t rounds = program.options().number("--rounds", 30);
     [[maybe_unused]] const bool outlives = program.options().flag("--outlive");
+    [[maybe_unused]] const std::int64_t tiny = program.options().number("--tiny", 0);
     program.options().reject_rest();
 #if defined(HCOLL_TEST_PERSISTENT)
     {
         const CommunicatorSet set;
         for (const NamedCommunicator& each : set.list())
             for (int i = 0; i < 2; ++i) check(MPI_Barrier(each.comm));
+        if (tiny != 0) many_tiny(set.list()[0], program.seed(), tiny);
         restarts(set, program.seed(), program.rank(), rounds);
         if (outlives) outlive(set.list()[0], program.seed());
     }

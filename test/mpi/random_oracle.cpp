@@ -9,6 +9,7 @@
 // A failure is replayed by HCOLL_TEST_SEED and the same number of ranks; it comes at the same call again.
 #include "../support/layouts.hpp"
 #include "../support/predefined_types.hpp"
+#include "../support/random_layouts.hpp"
 #include "../support/vendor_defects.hpp"
 
 #include "../support/communicator_set.hpp"
@@ -24,6 +25,8 @@ class Oracle {
 public:
     Oracle(std::uint64_t seed, std::int64_t max_bytes, bool has_long_double)
         : seed_(seed), max_bytes_(max_bytes), types_(predefined_types(false)), layouts_(derived_layouts()) {
+        RandomLayouts random(seed, vendor_packs_empty_parts);
+        for (int i = 0; i < 100; ++i) random_layouts_.push_back(random.next());
         if (has_long_double) return;
         std::erase_if(types_, [](const TestType& type) { return type.name.find("LONG_DOUBLE") != std::string::npos; });
     }
@@ -53,7 +56,9 @@ public:
 
 private:
     void pick_type(Call& call, Random& random) const {
-        if (random.chance(4)) {
+        if (call.collective == Collective::bcast && random.chance(2)) {
+            call.type = &random_layouts_[random.below(random_layouts_.size())].type();
+        } else if (random.chance(4)) {
             call.type = &layouts_[random.below(layouts_.size())].type();
             call.operation = random.chance(2) ? user_.sum() : user_.affine();
         } else {
@@ -72,6 +77,7 @@ private:
     std::int64_t max_bytes_;
     std::vector<TestType> types_;
     std::vector<Layout> layouts_;
+    std::vector<Layout> random_layouts_;  // for broadcasts
     UserOperations user_;
     CommunicatorSet communicators_;
 };

@@ -39,6 +39,22 @@ TEST(PlanCacheTest, APlanInUseOutlivesItsPlaceInTheCache) {
     EXPECT_EQ(plan->steps.size(), 4U);
 }
 
+TEST(PlanCacheTest, APlanLargerThanTheCacheDrivesNobodyOut) {
+    PlanCache cache(4096);
+    int built = 0;
+    const auto get = [&](std::uint64_t units, int steps) {
+        return cache.get({.units = units}, [&] { return ++built, build(steps); });
+    };
+    const auto small = get(1, 4);
+    const std::size_t bytes = cache.bytes();
+    const auto large = get(2, 4096);
+    EXPECT_EQ(large->steps.size(), 4096U);
+    EXPECT_EQ(cache.size(), 1U);
+    EXPECT_EQ(cache.bytes(), bytes);
+    EXPECT_EQ(get(1, 4), small);
+    EXPECT_EQ(built, 2);
+}
+
 TEST(PlanCacheTest, EveryPartOfTheKeyTellsPlansApart) {
     PlanCache cache(1 << 20);
     const PlanKey keys[] = {{.units = 8},

@@ -5,6 +5,7 @@
 
 #include "intercept/calls/guarded.hpp"
 #include "intercept/types/reduction_kernel.hpp"
+#include "intercept/types/signature_bytes.hpp"
 #include "progress/engine/engine.hpp"
 #include "progress/engine/simulated_costs.hpp"
 #include "progress/network/vendor.hpp"
@@ -14,13 +15,16 @@ namespace hcoll {
 // The operation on elements, and copies of elements that touch no byte between them.
 class ElementOperations : public LocalOperations {
 public:
-    ElementOperations(MPI_Datatype type, MPI_Op op, MPI_Comm communicator, int rank, std::size_t contiguous_bytes)
+    // `signature`: what imaginary addresses mean, where units are bytes; must outlive this.
+    ElementOperations(MPI_Datatype type, MPI_Op op, MPI_Comm communicator, int rank, std::size_t contiguous_bytes,
+                      const SignatureBytes* signature = nullptr)
         : type_(type),
           op_(op),
           communicator_(communicator),
           rank_(rank),
           contiguous_bytes_(contiguous_bytes),
-          kernel_(find_kernel(op, type)) {}
+          kernel_(find_kernel(op, type)),
+          signature_(signature) {}
 
     Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) override {
         if (kernel_ != nullptr) {
@@ -30,6 +34,10 @@ public:
         return call_application([&] { return mpi.Reduce_local(left, right, static_cast<int>(units), type_, op_); });
     }
     Status copy(const std::byte* source, std::byte* target, std::uint64_t units) override {
+        if (signature_ != nullptr && !signature_->is_empty()) {
+            if (charge_copy(units)) signature_->copy(source, units, target);
+            return MPI_SUCCESS;
+        }
         if (contiguous_bytes_ != 0) {
             // With Open MPI a program may give one buffer for both, as if it had said in place.
             if (charge_copy(units * contiguous_bytes_) && source != target)
@@ -48,6 +56,7 @@ private:
     int rank_;
     std::size_t contiguous_bytes_;  // of an element; 0 where elements have gaps
     Kernel kernel_;                 // of the operation; nullptr where the vendor combines
+    const SignatureBytes* signature_;
 };
 
 }  // namespace hcoll

@@ -13,10 +13,11 @@ namespace hcoll {
 
 namespace {
 
-// `pass_on` gives the call to the vendor; `screen(communicator)` looks at its arguments; `begin` begins it here.
-template <Collective collective, typename Count, typename PassOn, typename Screen, typename Begin>
+// `pass_on` gives the call to the vendor; `screen(communicator)` looks at its arguments; `admit(communicator)` is asked last, of a call
+// that is to run here, and alike on all ranks: nullptr where it may; `begin` begins it here.
+template <Collective collective, typename Count, typename PassOn, typename Screen, typename Admit, typename Begin>
 int nonblocking(std::string_view name, MPI_Comm comm, Count count, MPI_Datatype type, const MPI_Request* request,
-                PassOn&& pass_on, Screen&& screen, Begin&& begin) {
+                PassOn&& pass_on, Screen&& screen, Admit&& admit, Begin&& begin) {
     constexpr auto index = static_cast<std::size_t>(collective);
     Communicator* communicator = Communicator::find(comm);
     const char* why = communicator == nullptr || communicator->is_counting()
@@ -40,17 +41,21 @@ int nonblocking(std::string_view name, MPI_Comm comm, Count count, MPI_Datatype 
             why = reason::no_bytes;
         else if (!decision->is_own())
             why = decision->why.c_str();
+        else
+            why = admit(*communicator);
     }
     if (why != nullptr) return noted(name, count, type, "vendor", why, pass_on);
     return noted(name, count, type, decision->what, decision->why, [&] { return begin(*communicator, *decision); });
 }
+
+constexpr auto admit_any = [](Communicator&) -> const char* { return nullptr; };
 
 template <typename Count>
 int ibcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request, auto&& next) {
     return nonblocking<Collective::bcast>(
         nonblocking_names[0], comm, count, type, request,
         [&] { return next(buffer, count, type, root, comm, request); },
-        [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
+        [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); }, admit_any,
         [&](Communicator& communicator, const Decision& decision) {
             return begin_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root, request);
         });
@@ -74,6 +79,7 @@ int ireduce_any(Count count, Reduction reduction, MPI_Comm comm, MPI_Request* re
         [&](Communicator& communicator) {
             return screen_background_reduction(communicator, collective, count, reduction);
         },
+        admit_any,
         [&](Communicator& communicator, const Decision& decision) {
             return begin_reduction(communicator, decision, collective, reduction, request);
         });
@@ -97,18 +103,17 @@ int iallreduce(const void* send, void* receive, Count count, MPI_Datatype type, 
 
 constexpr std::string_view persistent_names[nonblocking_count] = {"bcast_init", "reduce_init", "allreduce_init"};
 
-// A persistent one: `begin(communicator, decision, number)` makes it here.
+// A persistent one: `begin(communicator, decision, number)` makes it here. Numbers are few, and never given back: only one that
+// runs here gets one, which is the same on all ranks, since rules go by what all ranks know.
 template <Collective collective, typename PassOn, typename Screen, typename Begin>
 int persistent(MPI_Comm comm, int count, MPI_Datatype type, const MPI_Request* request, PassOn&& pass_on,
                Screen&& screen, Begin&& begin) {
     int number = -1;
     return nonblocking<collective>(
-        persistent_names[static_cast<std::size_t>(collective)], comm, count, type, request, pass_on,
-        [&](Communicator& communicator) {
-            const Screening screening = screen(communicator);
-            if (!screening.is_fine()) return screening;
+        persistent_names[static_cast<std::size_t>(collective)], comm, count, type, request, pass_on, screen,
+        [&](Communicator& communicator) -> const char* {
             number = communicator.own().nonblocking.begin_persistent();
-            return number < 0 ? Screening::vendors(reason::no_tags) : screening;
+            return number < 0 ? reason::no_tags : nullptr;
         },
         [&](Communicator& communicator, const Decision& decision) { return begin(communicator, decision, number); });
 }

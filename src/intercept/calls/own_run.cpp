@@ -4,10 +4,12 @@
 #include <array>
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "intercept/calls/element_operations.hpp"
 #include "intercept/calls/guarded.hpp"
 #include "intercept/process/background.hpp"
+#include "intercept/process/scratch_memory.hpp"
 #include "intercept/types/datatype.hpp"
 #include "intercept/types/reduction_kernel.hpp"
 #include "progress/engine/cancellation.hpp"
@@ -69,14 +71,20 @@ int guarded_on_node(Communicator& communicator, Call&& call) {
 // with this one learn of the latter.
 class UnfinishedRun {
 public:
-    explicit UnfinishedRun(OwnAlgorithms& own) : own_(own) {}
+    // `scratch` is what the plan's is taken from, and what else of the library's its messages come from and go to.
+    UnfinishedRun(OwnAlgorithms& own, ScratchLease& scratch) : own_(own), scratch_(scratch) {
+        scratch_.begin_messages();
+    }
     ~UnfinishedRun() {
-        if (is_over_) return;
+        if (is_over_) {
+            scratch_.end_messages();
+            return;
+        }
         if (!is_known_ && own_.peers != nullptr && own_.transport.has_node()) own_.peers->give_up(NodeBreak::unwound);
         own_.network.abandon();
+        own_.packing.abandon();
         own_.transport.abandon();
         own_.engine.abandon();
-        own_.scratch.abandon();
     }
     UnfinishedRun(const UnfinishedRun&) = delete;
     UnfinishedRun& operator=(const UnfinishedRun&) = delete;
@@ -84,14 +92,15 @@ public:
 
 private:
     OwnAlgorithms& own_;
+    ScratchLease& scratch_;
     bool is_over_ = false;
     bool is_known_ = false;
 };
 
-int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MPI_Datatype type,
+int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, ScratchLease& scratch, MPI_Datatype type,
              const Elements& elements, MPI_Op op, LocalOperations& operations) {
     const CancellationAtPoints cancellation;
-    UnfinishedRun run(own);
+    UnfinishedRun run(own, scratch);
     own.network.begin(type, elements.bytes, op);
     own.transport.begin(elements);
     Status status = own.engine.start(plan, buffers, own.transport, operations);
@@ -107,11 +116,46 @@ int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, MP
     return error_of(own, status);
 }
 
+// The bytes of signatures, of which messages inside a node are packed and unpacked as they are carried.
+class SignaturePacking : public Packing {
+public:
+    explicit SignaturePacking(const SignatureBytes& signature) : signature_(signature) {}
+    Status pack(const std::byte* elements, std::uint64_t count, std::byte* bytes) override {
+        signature_.read(elements, count, bytes);
+        return MPI_SUCCESS;
+    }
+    Status unpack(const std::byte* bytes, std::byte* elements, std::uint64_t count) override {
+        signature_.write(bytes, count, elements);
+        return MPI_SUCCESS;
+    }
+
+private:
+    const SignatureBytes& signature_;
+};
+
+// A plan whose units are bytes, some of them at the imaginary addresses of `signature`.
+int run_plan_of_bytes(OwnAlgorithms& own, const Plan& plan, RunBuffers buffers, ScratchLease& scratch,
+                      const SignatureBytes& signature) {
+    ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1, &signature);
+    if (signature.is_empty()) return run_plan(own, plan, buffers, scratch, MPI_BYTE, {}, MPI_OP_NULL, operations);
+    SignaturePacking packing(signature);
+    own.packing.begin(signature);
+    const int status = run_plan(own, plan, buffers, scratch, MPI_BYTE, {.packing = &packing}, MPI_OP_NULL, operations);
+    own.packing.end();
+    return status;
+}
+
 bool has_no_gaps(OwnAlgorithms& own, MPI_Datatype type) {
     if (type == own.contiguous_type) return true;
     if (!is_contiguous(type)) return false;
     if (is_predefined_type(type)) own.contiguous_type = type;
     return true;
+}
+
+std::optional<std::byte*> find_signature(OwnAlgorithms& own, const void* elements, std::uint64_t count,
+                                         MPI_Datatype type, SignatureBytes::Side side, SignatureBytes& signature) {
+    if (has_no_gaps(own, type)) return static_cast<std::byte*>(const_cast<void*>(elements));
+    return hcoll::find_signature(elements, count, type, side, signature);
 }
 
 // The library's own kernel on elements that lie side by side.
@@ -156,10 +200,10 @@ std::size_t single_copy_of(const Decision& decision) {
 }
 
 // Where unit 0 of scratch is: memory for `units` elements, wherever in them the type's data lie.
-std::byte* scratch_for(OwnAlgorithms& own, std::uint64_t units, const Extent& extent) {
+std::byte* scratch_for(ScratchLease& scratch, std::uint64_t units, const Extent& extent) {
     if (units == 0) return nullptr;
     const std::uint64_t between = (units - 1) * static_cast<std::uint64_t>(extent.extent);
-    return own.scratch.get(between + static_cast<std::uint64_t>(extent.true_extent)) - extent.true_lower_bound;
+    return scratch.get(between + static_cast<std::uint64_t>(extent.true_extent)) - extent.true_lower_bound;
 }
 
 }  // namespace
@@ -243,9 +287,10 @@ int run_shared_bcast(Communicator& communicator, const Decision& decision, void*
             return fits;
         }
         // The others are in the collective, whatever happens here.
+        ScratchLease scratch;
         std::byte* message = nullptr;
         try {
-            message = own.scratch.get(room);
+            message = scratch.get(room);
         } catch (const std::bad_alloc&) {
             move(nullptr);
             return MPI_ERR_NO_MEM;
@@ -254,7 +299,6 @@ int run_shared_bcast(Communicator& communicator, const Decision& decision, void*
         move(message);
         if (!is_root && room != 0)
             status = unpack(message, buffer, std::min(length, room) / type_bytes, type, own.duplicate);
-        own.scratch.trim();
         return status == MPI_SUCCESS ? fits : status;
     });
 }
@@ -302,27 +346,18 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
         const auto plan = find_plan(own.plans, communicator, decision, key);
         // Ranks may describe the same bytes by different types: what travels are the bytes of the signature. Where this rank
         // has no room for all of them, the plan runs elsewhere, and it gets what fits.
-        const bool contiguous = has_no_gaps(own, type);
-        const bool is_apart = !contiguous || room < length;
+        ScratchLease scratch;
+        SignatureBytes signature;
+        std::optional<std::byte*> found;
+        if (room >= length) found = find_signature(own, buffer, count, type, SignatureBytes::Side::output, signature);
         const bool is_root = communicator.rank() == root;
-        auto* message = static_cast<std::byte*>(buffer);
-        if (is_apart) {
-            message = own.scratch.get(length);
-            if (is_root)
-                if (const int status = pack(buffer, count, type, message, own.duplicate); status != MPI_SUCCESS)
-                    return status;
-        }
-        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1);
-        int status = run_plan(own, *plan, {.input = nullptr, .output = message, .scratch = nullptr, .stride = 1},
-                              MPI_BYTE, Elements{}, MPI_OP_NULL, operations);
+        std::byte* message = found.has_value() ? *found : scratch.get(length);
+        int status = MPI_SUCCESS;
+        if (!found.has_value() && is_root) status = pack(buffer, count, type, message, own.duplicate);
+        if (status == MPI_SUCCESS) status = run_plan_of_bytes(own, *plan, {.output = message}, scratch, signature);
         const std::uint64_t received = std::min(length, room);
-        if (status == MPI_SUCCESS && is_apart && !is_root && received != 0) {
-            if (contiguous)
-                std::memcpy(buffer, message, received);
-            else
-                status = unpack(message, buffer, received / type_bytes, type, own.duplicate);
-        }
-        own.scratch.trim();
+        if (status == MPI_SUCCESS && !found.has_value() && !is_root && received != 0)
+            status = unpack(message, buffer, received / type_bytes, type, own.duplicate);
         return status == MPI_SUCCESS && room < length ? MPI_ERR_TRUNCATE : status;
     });
 }
@@ -349,9 +384,10 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
         const auto plan = find_plan(own.plans, communicator, decision, key);
         const std::size_t contiguous_bytes = has_no_gaps(own, reduction.type) ? size : 0;
         ElementOperations operations(reduction.type, reduction.op, own.duplicate, own.rank, contiguous_bytes);
+        ScratchLease scratch;
         const RunBuffers buffers{.input = in_place ? nullptr : static_cast<const std::byte*>(reduction.send_buffer),
                                  .output = static_cast<std::byte*>(reduction.receive_buffer),
-                                 .scratch = scratch_for(own, plan->scratch_units(), extent),
+                                 .scratch = scratch_for(scratch, plan->scratch_units(), extent),
                                  .stride = extent.extent};
         // Open MPI 4.1's MPI_Ireduce frees a wrong address where a type's data lie before its origin. Only user operations
         // take such types, and all ranks have the same operation.
@@ -360,8 +396,7 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
         ElementPacking packing(reduction.type, own.duplicate);
         const Elements elements{
             .bytes = size, .stride = extent.extent, .packing = contiguous_bytes != 0 ? nullptr : &packing};
-        status = run_plan(own, *plan, buffers, reduction.type, elements, reduction.op, operations);
-        own.scratch.trim();
+        status = run_plan(own, *plan, buffers, scratch, reduction.type, elements, reduction.op, operations);
         return status;
     });
 }
@@ -391,42 +426,40 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
                                              decision.parameters);
         });
         // Ranks may describe the same bytes by different types: what travels are the bytes of the signature.
-        const bool packs = sends && !has_no_gaps(own, blocks.send_type);
-        const bool unpacks = receives && !has_no_gaps(own, blocks.receive_type);
-        const std::uint64_t sent_blocks = is_scatter ? ranks : 1;
-        const std::uint64_t received_blocks = is_scatter ? 1 : ranks;
-        const std::uint64_t packed_bytes = packs ? sent_blocks * block : 0;
-        const std::uint64_t unpacked_bytes = unpacks ? received_blocks * block : 0;
-        std::byte* scratch = own.scratch.get(plan->scratch_units() + packed_bytes + unpacked_bytes);
-        std::byte* packed = scratch + plan->scratch_units();
+        SignatureBytes signature;
+        const std::uint64_t sent = (is_scatter ? ranks : 1) * blocks.send_count;
+        const std::uint64_t received = (is_scatter ? 1 : ranks) * blocks.receive_count;
+        std::optional<std::byte*> input = nullptr;
+        std::optional<std::byte*> output = nullptr;
+        if (sends)
+            input = find_signature(own, blocks.send, sent, blocks.send_type, SignatureBytes::Side::input, signature);
+        if (receives)
+            output = find_signature(own, blocks.receive, received, blocks.receive_type, SignatureBytes::Side::output,
+                                    signature);
+        const bool packs = !input.has_value();
+        const bool unpacks = !output.has_value();
+        const std::uint64_t packed_bytes = packs ? (is_scatter ? ranks : 1) * block : 0;
+        const std::uint64_t unpacked_bytes = unpacks ? (is_scatter ? 1 : ranks) * block : 0;
+        ScratchLease scratch;
+        std::byte* memory = scratch.get(plan->scratch_units() + packed_bytes + unpacked_bytes);
+        std::byte* packed = memory + plan->scratch_units();
         std::byte* unpacked = packed + packed_bytes;
-
-        const auto* input = sends ? static_cast<const std::byte*>(blocks.send) : nullptr;
-        if (packs) {
-            if (const int status =
-                    pack(blocks.send, sent_blocks * blocks.send_count, blocks.send_type, packed, own.duplicate);
-                status != MPI_SUCCESS)
-                return status;
-            input = packed;
-        }
-        auto* output = receives ? static_cast<std::byte*>(blocks.receive) : nullptr;
-        if (unpacks) {
-            output = unpacked;
+        int status = packs ? pack(blocks.send, sent, blocks.send_type, packed, own.duplicate) : MPI_SUCCESS;
+        if (unpacks && in_place && status == MPI_SUCCESS) {
             Extent extent;
-            int status = in_place ? get_extent(blocks.receive_type, extent) : MPI_SUCCESS;
+            status = get_extent(blocks.receive_type, extent);
             const MPI_Aint own_place = static_cast<MPI_Aint>(blocks.receive_count) * extent.extent * rank;
-            if (in_place && status == MPI_SUCCESS)
+            if (status == MPI_SUCCESS)
                 status = pack(static_cast<const std::byte*>(blocks.receive) + own_place, blocks.receive_count,
                               blocks.receive_type, unpacked + static_cast<std::uint64_t>(rank) * block, own.duplicate);
-            if (status != MPI_SUCCESS) return status;
         }
-        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, rank, 1);
-        int status = run_plan(own, *plan, {.input = input, .output = output, .scratch = scratch, .stride = 1}, MPI_BYTE,
-                              Elements{}, MPI_OP_NULL, operations);
+        if (status == MPI_SUCCESS)
+            status = run_plan_of_bytes(
+                own, *plan,
+                {.input = packs ? packed : *input, .output = unpacks ? unpacked : *output, .scratch = memory}, scratch,
+                signature);
         if (status == MPI_SUCCESS && unpacks)
-            status = unpack(unpacked, blocks.receive, received_blocks * blocks.receive_count, blocks.receive_type,
-                            own.duplicate);
-        own.scratch.trim();
+            status = unpack(unpacked, blocks.receive, received, blocks.receive_type, own.duplicate);
         return status;
     });
 }
@@ -444,11 +477,12 @@ int run_barrier(Communicator& communicator, const Decision& decision) {
                                              decision.parameters);
         });
         // The byte that is sent where nothing has come in yet, before those that come in.
-        std::byte* memory = own.scratch.get(1 + plan->scratch_units());
+        ScratchLease scratch;
+        std::byte* memory = scratch.get(1 + plan->scratch_units());
         *memory = std::byte{0};
         ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1);
-        return run_plan(own, *plan, {.input = nullptr, .output = memory, .scratch = memory + 1, .stride = 1}, MPI_BYTE,
-                        Elements{}, MPI_OP_NULL, operations);
+        return run_plan(own, *plan, {.input = nullptr, .output = memory, .scratch = memory + 1, .stride = 1}, scratch,
+                        MPI_BYTE, Elements{}, MPI_OP_NULL, operations);
     });
 }
 

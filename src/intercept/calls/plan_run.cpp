@@ -13,8 +13,10 @@ int make_bcast(Communicator& communicator, const Decision& decision, void* buffe
     auto plan = find_plan(own.nonblocking.plans, communicator, decision,
                           {.collective = Collective::bcast, .root = root, .units = count * type_size(type)});
     run = std::make_unique<PlanRun>(own, std::move(plan), MPI_BYTE, 1, MPI_OP_NULL);
-    run->buffers().output = static_cast<std::byte*>(buffer);
-    return is_contiguous(type) ? MPI_SUCCESS : run->hold_elements(buffer, count, type, communicator.rank() == root);
+    const auto message = find_signature(buffer, count, type, SignatureBytes::Side::output, run->signature());
+    if (!message.has_value()) return run->hold_elements(buffer, count, type, communicator.rank() == root);
+    run->buffers().output = *message;
+    return MPI_SUCCESS;
 }
 
 int make_reduction(Communicator& communicator, const Decision& decision, Collective collective,

@@ -8,13 +8,15 @@
 #include "intercept/calls/element_operations.hpp"
 #include "intercept/calls/own_run.hpp"
 #include "intercept/process/background.hpp"
+#include "intercept/process/scratch_memory.hpp"
 #include "intercept/types/datatype.hpp"
+#include "intercept/types/packing_transport.hpp"
 #include "progress/background/callers_part.hpp"
 
 namespace hcoll {
 
-// What a Bcast of elements with gaps is made of: the message, and the type until it is unpacked. The application may free its
-// own meanwhile.
+// A Bcast whose elements have to be packed whole: the message, and the type until it is unpacked. The application may free its own
+// meanwhile.
 class PackedMessage {
 public:
     PackedMessage() = default;
@@ -51,17 +53,21 @@ public:
         : own_(own),
           plan_(std::move(plan)),
           network_(own.carriers, own.nonblocking.flow, own.tag_upper_bound, MPI_COMM_NULL),
-          operations_(type, op, own.duplicate, own.rank, unit_bytes),
+          packing_(network_),
+          operations_(type, op, own.duplicate, own.rank, unit_bytes, &signature_),
           type_(type),
           unit_bytes_(unit_bytes),
           op_(op) {
         buffers_.stride = static_cast<std::ptrdiff_t>(unit_bytes);
+        packing_.begin(signature_);
         if (plan_->scratch_units() != 0) buffers_.scratch = scratch_.get(plan_->scratch_units() * unit_bytes);
     }
 
     OwnAlgorithms& own() { return own_; }
     RunBuffers& buffers() { return buffers_; }
-    // Of a Bcast whose elements have gaps: the message is packed by the root before a run, and unpacked by the others after it.
+    // What imaginary addresses mean; not changed while it runs.
+    SignatureBytes& signature() { return signature_; }
+    // Of a Bcast whose elements have to be packed whole: by the root before a run, and unpacked by the others after it.
     int hold_elements(void* elements, std::uint64_t count, MPI_Datatype type, bool is_root) {
         packs_ = is_root;
         unpacks_ = !is_root;
@@ -88,7 +94,7 @@ public:
             } else {
                 is_started_ = true;
                 begin(network_, type_, unit_bytes_, op_);
-                status = engine_.start(*plan_, buffers_, network_, operations_, part);
+                status = engine_.start(*plan_, buffers_, packing_, operations_, part);
             }
             if (engine_.events() != events) has_moved = true;
             if (status == MPI_SUCCESS && !engine_.done()) return false;
@@ -98,7 +104,10 @@ public:
         } catch (...) {
             status = MPI_ERR_INTERN;
         }
-        if (status != MPI_SUCCESS) abandon();
+        if (status != MPI_SUCCESS)
+            abandon();
+        else
+            packing_.end();
         is_started_ = false;
         return true;
     }
@@ -107,6 +116,7 @@ private:
     // Messages may still be written to its memory.
     void abandon() {
         network_.abandon();
+        packing_.abandon();
         engine_.abandon();
         scratch_.abandon();
         message_.abandon();
@@ -117,6 +127,8 @@ private:
     Engine engine_;
     CallersTurn callers_turn_;
     PointToPoint network_;
+    SignatureBytes signature_;
+    PackingTransport packing_;
     ElementOperations operations_;
     MPI_Datatype type_;
     std::uint64_t unit_bytes_;

@@ -10,6 +10,7 @@
 #include "intercept/communicator/segment_use.hpp"
 #include "intercept/communicator/set_up.hpp"
 #include "intercept/process/log.hpp"
+#include "intercept/process/scratch_memory.hpp"
 
 namespace hcoll {
 
@@ -103,15 +104,15 @@ bool SetUp::find_single_copy(SingleCopyWay way) {
 // Some broadcasts, of a fraction of a millisecond in all.
 bool SetUp::is_single_copy_faster() {
     constexpr std::size_t bytes = 256 << 10;
+    ScratchLease scratch;
     std::byte* message = nullptr;
     try {
-        message = own_->scratch.get(bytes);
+        message = scratch.get(bytes);
     } catch (const std::bad_alloc&) {
         // It takes part without.
     }
     if (message != nullptr) std::memset(message, 1, bytes);
     const bool is_faster = own_->node->is_single_copy_faster(message, bytes);
-    own_->scratch.trim();
     if (of_.rank == 0)
         log_line(LogLevel::debug, fmt::format("between {} ranks of one node a single copy is {} than two", of_.size,
                                               is_faster ? "faster" : "slower"));

@@ -2,19 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "intercept/process/background.hpp"
 #include "intercept/process/log.hpp"
 
 namespace hcoll {
-
-namespace {
-
-constexpr std::size_t scratch_kept = 4 << 20;
-
-}  // namespace
 
 bool leaves_all_to_vendor(const DecisionTable& table) {
     for (const SizeRange& range : table)
@@ -63,27 +54,6 @@ void NonblockingCollectives::end(std::uint64_t number) {
     ended_[number % ended_.size()] = true;
     while (ended_[oldest_ % ended_.size()]) ended_[oldest_++ % ended_.size()] = false;
     under_way_.fetch_sub(1, std::memory_order_release);
-}
-
-void ScratchMemory::Free::operator()(std::byte* memory) const { std::free(memory); }
-
-std::byte* ScratchMemory::get(std::size_t bytes) {
-    if (bytes > bytes_) {
-        constexpr std::size_t alignment = 64;
-        const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-        memory_.reset();
-        bytes_ = 0;
-        memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
-        if (memory_ == nullptr) throw std::bad_alloc();
-        bytes_ = rounded;
-    }
-    return memory_.get();
-}
-
-void ScratchMemory::trim() {
-    if (bytes_ <= scratch_kept) return;
-    memory_.reset();
-    bytes_ = 0;
 }
 
 }  // namespace hcoll

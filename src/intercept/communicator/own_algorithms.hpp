@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "intercept/communicator/neighbors.hpp"
+#include "intercept/types/packing_transport.hpp"
 #include "intercept/types/reduction_kernel.hpp"
 #include "progress/engine/engine.hpp"
 #include "progress/engine/plan_cache.hpp"
@@ -24,27 +25,6 @@
 #include "tuning/selection.hpp"
 
 namespace hcoll {
-
-// Memory that outlives a call, up to a bound.
-class ScratchMemory {
-public:
-    // At least `bytes`, 64-byte aligned; valid until the next call of get or trim.
-    std::byte* get(std::size_t bytes);
-    // Gives back what is too much to keep.
-    void trim();
-    // Forgets the memory without freeing it: messages may still be written to it after an error.
-    void abandon() {
-        (void)memory_.release();
-        bytes_ = 0;
-    }
-
-private:
-    struct Free {
-        void operator()(std::byte* memory) const;
-    };
-    std::unique_ptr<std::byte, Free> memory_;
-    std::size_t bytes_ = 0;
-};
 
 using DecisionTables = std::array<DecisionTable, collective_count>;
 using NonblockingTables = std::array<DecisionTable, nonblocking_count>;
@@ -70,7 +50,8 @@ public:
     bool may_start(std::uint64_t number) const { return number - oldest_ < ended_.size(); }
     // Of one that was started.
     void end(std::uint64_t number);
-    // A persistent one: its number, the same on all ranks; -1 where there are as many as can be.
+    // A persistent one that runs here: its number, the same on all ranks; -1 where there are as many as can be. None is ever
+    // given back: each rank frees its requests when it likes, so that no rank knows whether all others have freed one.
     int begin_persistent() { return next_persistent_ < most_persistent_ ? next_persistent_++ : -1; }
     bool has_persistent() const { return next_persistent_ != 0; }
     void start_persistent() { under_way_.fetch_add(1, std::memory_order_relaxed); }
@@ -105,7 +86,8 @@ struct OwnAlgorithms {
           network(carriers, flow, tag_upper_bound, leaders),
           nonblocking(placement->ranks(), settings.plan_cache, PointToPoint::nonblocking_sequences(tag_upper_bound),
                       PointToPoint::persistent_sequences(tag_upper_bound)),
-          transport(network, drive_vendor, this) {
+          packing(network),
+          transport(packing, drive_vendor, this) {
         known_reductions.reserve(most_known_reductions);
     }
     OwnAlgorithms(const OwnAlgorithms&) = delete;
@@ -142,8 +124,8 @@ struct OwnAlgorithms {
     FlowControl flow;
     PointToPoint network;
     NonblockingCollectives nonblocking;
+    PackingTransport packing;  // over the network; inside a node, messages are packed as they are carried
     RoutedTransport transport;
-    ScratchMemory scratch;
     // Of the ranks of this rank's node, where a decision asks for it.
     SharedSegment segment;
     std::unique_ptr<NodePeers> peers;       // where there is a segment

@@ -6,6 +6,7 @@
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/communicator/communicator.hpp"
 #include "intercept/process/background.hpp"
+#include "intercept/types/type_layout.hpp"
 
 namespace hcoll {
 
@@ -56,7 +57,7 @@ int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) {
 // runs, MPICH 4.0 locks no more, and a thread that is in a call of MPI then never gives its lock back. Where a session is left,
 // MPI goes on, and the communicators of the session have nothing to do with this call.
 int wrap_Finalize() {
-    Background::get().leave();
+    if (Background::get().leave()) forget_type_layouts();
     return onward.Finalize();
 }
 

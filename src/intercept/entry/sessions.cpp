@@ -12,6 +12,7 @@
 #include "intercept/communicator/process_group.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/process.hpp"
+#include "intercept/types/type_layout.hpp"
 
 namespace hcoll {
 
@@ -135,7 +136,7 @@ int wrap_Session_finalize(Session* session) {
 #endif
     Background& background = Background::get();
     if (is_one) {
-        background.leave();
+        if (background.leave()) forget_type_layouts();
         ProcessGroups::get().free_unknown();
         Process::get().remove_session(*session);
     }

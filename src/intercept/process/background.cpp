@@ -67,13 +67,14 @@ void Background::enter() {
     ++users_;
 }
 
-void Background::leave() {
+bool Background::leave() {
     {
         const std::lock_guard lock(starting_);
         users_ = std::max(users_ - 1, 0);  // whoever entered unseen
-        if (users_ != 0) return;
+        if (users_ != 0) return false;
     }
     finish();
+    return true;
 }
 
 std::string Background::start(int given) {

@@ -57,8 +57,8 @@ public:
     // Before a session is made, and after MPI_Init: one more that keeps MPI going.
     void enter();
     // Before MPI_Finalize and MPI_Session_finalize: one less. Before the last, what is in flight is completed and the thread ends,
-    // since nothing may be begun any more.
-    void leave();
+    // since nothing may be begun any more. Returns whether it was the last.
+    bool leave();
     // After it was entered, with the level that the process was given: decides who moves what is begun from now on, unless that is
     // decided: ranks have agreed on communicators by it. Returns a sentence, once, where what was set cannot be had.
     std::string start(int given);

@@ -5,6 +5,9 @@
 #include <limits>
 #include <vector>
 
+#include "intercept/types/type_contents.hpp"
+#include "intercept/types/type_layout.hpp"
+
 namespace hcoll {
 
 bool is_predefined_op(MPI_Op op) {
@@ -14,73 +17,28 @@ bool is_predefined_op(MPI_Op op) {
     return false;
 }
 
-namespace {
-
-// How a type was made, in large counts where the vendor has them: it refuses to tell by the older call of types that were
-// made by functions of large counts.
-struct Envelope {
-    MPI_Count integers = 0;
-    MPI_Count addresses = 0;
-    MPI_Count large_counts = 0;
-    MPI_Count types = 0;
-    int combiner = MPI_COMBINER_NAMED;
-};
-
-bool get_envelope(MPI_Datatype type, Envelope& envelope) {
-    if (mpi.Type_get_envelope_c != nullptr)
-        return mpi.Type_get_envelope_c(type, &envelope.integers, &envelope.addresses, &envelope.large_counts,
-                                       &envelope.types, &envelope.combiner) == MPI_SUCCESS;
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    const int status = mpi.Type_get_envelope(type, &integers, &addresses, &types, &envelope.combiner);
-    envelope.integers = integers;
-    envelope.addresses = addresses;
-    envelope.types = types;
-    return status == MPI_SUCCESS;
-}
-
-// The type that a duplicate or a contiguous run was made from; to be freed unless it is predefined.
-bool get_inner_type(MPI_Datatype type, const Envelope& envelope, MPI_Datatype& inner) {
-    std::array<int, 1> integers{};
-    std::array<MPI_Aint, 1> addresses{};
-    if (mpi.Type_get_contents_c == nullptr)
-        return mpi.Type_get_contents(type, static_cast<int>(envelope.integers), 0, 1, integers.data(), addresses.data(),
-                                     &inner) == MPI_SUCCESS;
-    std::array<MPI_Count, 1> large_counts{};
-    return mpi.Type_get_contents_c(type, envelope.integers, 0, envelope.large_counts, 1, integers.data(),
-                                   addresses.data(), large_counts.data(), &inner) == MPI_SUCCESS;
-}
-
-// Types that nobody made and nobody may free; those of Fortran's selected kinds among them.
-bool is_predefined_combiner(int combiner) {
-    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
-}
-
-}  // namespace
-
-bool is_predefined_type(MPI_Datatype type) {
-    Envelope envelope;
-    return get_envelope(type, envelope) && is_predefined_combiner(envelope.combiner);
-}
+bool is_predefined_type(MPI_Datatype type) { return is_predefined_combiner(combiner_of(type)); }
 
 bool is_contiguous(MPI_Datatype type) {
-    Envelope envelope;
-    if (!get_envelope(type, envelope)) return false;
-    if (is_predefined_combiner(envelope.combiner)) {
-        // A pair type (MPI_DOUBLE_INT) has a gap at its end.
-        MPI_Aint lower_bound = 0;
-        MPI_Aint extent = 0;
-        return mpi.Type_get_extent(type, &lower_bound, &extent) == MPI_SUCCESS && lower_bound == 0 &&
-               static_cast<std::uint64_t>(extent) == type_size(type);
+    if (!is_predefined_type(type)) {
+        const TypeLayout* layout = find_type_layout(type);
+        constexpr std::uint64_t many = 2;
+        return layout != nullptr && layout->one_block(many) == 0;
     }
-    if (envelope.combiner != MPI_COMBINER_DUP && envelope.combiner != MPI_COMBINER_CONTIGUOUS) return false;
-    MPI_Datatype inner = MPI_DATATYPE_NULL;
-    if (!get_inner_type(type, envelope, inner)) return false;
-    const bool contiguous = is_contiguous(inner);
-    if (!is_predefined_type(inner)) mpi.Type_free(&inner);
-    return contiguous;
+    // A pair type (MPI_DOUBLE_INT) has a gap at its end.
+    MPI_Aint lower_bound = 0;
+    MPI_Aint extent = 0;
+    return mpi.Type_get_extent(type, &lower_bound, &extent) == MPI_SUCCESS && lower_bound == 0 &&
+           static_cast<std::uint64_t>(extent) == type_size(type);
+}
+
+std::optional<std::byte*> find_signature(const void* elements, std::uint64_t count, MPI_Datatype type,
+                                         SignatureBytes::Side side, SignatureBytes& signature) {
+    const TypeLayout* layout = find_type_layout(type);
+    auto* first = static_cast<std::byte*>(const_cast<void*>(elements));
+    if (layout == nullptr) return is_contiguous(type) ? std::optional(first) : std::nullopt;
+    if (const auto offset = layout->one_block(count)) return first + *offset;
+    return signature.describe(side, elements, *layout);
 }
 
 int check_type(MPI_Datatype type, MPI_Comm communicator) {
@@ -201,6 +159,10 @@ int for_large_elements(void* elements, std::uint64_t count, MPI_Datatype type, s
 }  // namespace
 
 int pack(const void* elements, std::uint64_t count, MPI_Datatype type, std::byte* bytes, MPI_Comm communicator) {
+    if (const TypeLayout* layout = find_type_layout(type)) {
+        layout->pack(elements, 0, count * layout->size(), bytes);
+        return MPI_SUCCESS;
+    }
     if (type_size(type) > most_packed_bytes)
         return for_large_elements(const_cast<void*>(elements), count, type, bytes, communicator,
                                   [&](int self, std::byte* element, std::byte* place, MPI_Datatype bytes_type) {
@@ -217,6 +179,10 @@ int pack(const void* elements, std::uint64_t count, MPI_Datatype type, std::byte
 }
 
 int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Datatype type, MPI_Comm communicator) {
+    if (const TypeLayout* layout = find_type_layout(type)) {
+        layout->unpack(elements, 0, count * layout->size(), bytes);
+        return MPI_SUCCESS;
+    }
     if (type_size(type) > most_packed_bytes)
         return for_large_elements(elements, count, type, const_cast<std::byte*>(bytes), communicator,
                                   [&](int self, std::byte* element, std::byte* place, MPI_Datatype bytes_type) {

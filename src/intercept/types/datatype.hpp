@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "intercept/types/signature_bytes.hpp"
 #include "progress/network/vendor.hpp"
 
 namespace hcoll {
@@ -11,8 +13,8 @@ namespace hcoll {
 bool is_predefined_op(MPI_Op op);
 bool is_predefined_type(MPI_Datatype type);
 
-// Do `n` elements lie side by side, without gaps, in the order of the signature? Only what is certain: predefined types,
-// their duplicates and contiguous runs. A size that equals the extent is not enough (an indexed type may permute).
+// Do the elements of any number lie side by side, without gaps, in the order of the signature, from the buffer's address on? A
+// size that equals the extent is not enough (an indexed type may permute).
 bool is_contiguous(MPI_Datatype type);
 
 // May a buffer of this type be a null pointer (MPI_BOTTOM)? If the type has absolute addresses, or no bytes at all.
@@ -29,6 +31,11 @@ int get_extent(MPI_Datatype type, Extent& extent);
 // Is this a type that messages can be made of: valid and committed? Asks the vendor on `communicator`, whose handler must
 // return errors, before any call is made that reports to another communicator's. Returns an MPI error code.
 int check_type(MPI_Datatype type, MPI_Comm communicator);
+
+// Where a plan over the bytes of a signature finds the elements at `elements`: side by side; or, where they have gaps, at imaginary
+// addresses of that side of `signature`. Nothing where they have to be packed whole.
+std::optional<std::byte*> find_signature(const void* elements, std::uint64_t count, MPI_Datatype type,
+                                         SignatureBytes::Side side, SignatureBytes& signature);
 
 // `count` elements at `elements` to `bytes`, which holds exactly those of their signature, and back. Returns an MPI error
 // code.

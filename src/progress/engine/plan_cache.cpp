@@ -3,16 +3,18 @@
 namespace hcoll {
 
 std::shared_ptr<const Plan> PlanCache::insert(const PlanKey& key, std::shared_ptr<const Plan> plan) {
-    entries_.push_front({key, std::move(plan)});
-    index_[key] = entries_.begin();
-    bytes_ += cost(entries_.front());
-    std::shared_ptr<const Plan> result = entries_.front().plan;
-    while (bytes_ > capacity_bytes_ && !entries_.empty()) {
-        bytes_ -= cost(entries_.back());
+    const std::size_t bytes = cost(*plan);
+    // One that is larger than all that may be kept would drive out every other and then itself.
+    if (bytes > capacity_bytes_) return plan;
+    while (bytes_ + bytes > capacity_bytes_) {
+        bytes_ -= cost(*entries_.back().plan);
         index_.erase(entries_.back().key);
         entries_.pop_back();
     }
-    return result;
+    entries_.push_front({key, std::move(plan)});
+    index_[key] = entries_.begin();
+    bytes_ += bytes;
+    return entries_.front().plan;
 }
 
 }  // namespace hcoll

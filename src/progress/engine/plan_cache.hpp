@@ -36,7 +36,7 @@ class PlanCache {
 public:
     explicit PlanCache(std::size_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
 
-    // The plan for `key`, made by `build` where it is not kept.
+    // The plan for `key`, made by `build` where it is not kept. One that is larger than the capacity is not kept.
     template <typename Build>
     std::shared_ptr<const Plan> get(const PlanKey& key, Build&& build) {
         if (!entries_.empty() && entries_.front().key == key) return entries_.front().plan;
@@ -57,7 +57,7 @@ private:
     };
     using Entries = std::list<Entry>;  // the most recently used first
 
-    static std::size_t cost(const Entry& entry) { return entry.plan->memory_bytes() + sizeof(Entry) + 64; }
+    static std::size_t cost(const Plan& plan) { return plan.memory_bytes() + sizeof(Entry) + 64; }
     std::shared_ptr<const Plan> insert(const PlanKey& key, std::shared_ptr<const Plan> plan);
 
     std::size_t capacity_bytes_;

@@ -1,0 +1,63 @@
+// Between an engine and a transport that moves plain memory: what is sent from imaginary addresses is packed when it is sent, and
+// what comes in is unpacked when it is complete. Its memory is what a plan has in flight.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "intercept/types/signature_bytes.hpp"
+#include "progress/engine/engine.hpp"
+
+namespace hcoll {
+
+// Driven by one thread at a time. Where all addresses are real ones it only passes on.
+class PackingTransport : public Transport {
+public:
+    explicit PackingTransport(Transport& below) : below_(below) {}
+
+    // What the addresses of the next run mean, whose units are bytes; must outlive it.
+    void begin(const SignatureBytes& bytes) { bytes_ = &bytes; }
+    // After a run: gives its memory back.
+    void end() { blocks_.clear(); }
+    // After an error: forgets the memory of what is under way without freeing it, since messages may still be written to it.
+    void abandon();
+
+    Status send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) override;
+    Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) override;
+    Status collective(Collective which, int root, std::uint64_t order, const std::byte* source, std::byte* target,
+                      std::uint64_t units, Token token) override;
+    Status progress(std::vector<Token>& completed) override;
+    Status outcome() const override { return below_.outcome(); }
+
+private:
+    static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+    struct Block {
+        std::unique_ptr<std::byte[]> memory;
+        std::uint64_t capacity = 0;
+        std::uint64_t bytes = 0;
+        const std::byte* packed_from = nullptr;  // what it holds, where it is sent
+        int users = 0;                           // messages under way; 0 where it is free
+    };
+    // By token: what is to be done when that is complete.
+    struct UnderWay {
+        std::size_t source = none;  // of blocks_
+        std::size_t target = none;
+        std::byte* address = nullptr;  // of what comes in
+    };
+
+    std::size_t take_block(std::uint64_t bytes);
+    std::size_t pack(const std::byte* data, std::uint64_t bytes);
+    void keep(Token token, const UnderWay& what);
+    void complete(Token token);
+
+    Transport& below_;
+    const SignatureBytes* bytes_ = nullptr;
+    std::vector<Block> blocks_;
+    std::vector<UnderWay> under_way_;
+    std::size_t messages_ = 0;  // of those
+};
+
+}  // namespace hcoll
