@@ -160,6 +160,7 @@ public:
     // placement; nobody writes them any more.
     std::span<const std::byte> bytes() const { return {data_.get(), static_cast<std::size_t>(form_.bytes)}; }
     static Placement in_shared_memory(std::shared_ptr<const std::byte> bytes);
+    bool is_shared() const { return is_shared_; }
     // Of this process alone.
     std::size_t private_bytes() const { return sizeof *this + (is_shared_ ? 0 : bytes().size()); }
 

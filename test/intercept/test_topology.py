@@ -73,6 +73,13 @@ class Placements(unittest.TestCase):
         self.check([(5, f"3 nodes, 1 to 2 sockets each, 1 to 3 ranks per node, {NOT_IN_ORDER}")], 5,
                    LIBHCOLL_TOPOLOGY="2.0,1.0,7.0.3,2.1,2.0")
 
+    def test_a_table_of_ranks_is_shared_by_the_node(self):
+        for layout, expected in (("2.0,1.0,7.0.3,2.1", ["node"]), ("2x2", [])):
+            with self.subTest(layout):
+                result = job(4, [TOPOLOGY], **{**SETTINGS, "LIBHCOLL_TOPOLOGY": layout})
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+                self.assertEqual(re.findall(r"takes a table of \d+ bytes in each (\w+)", result.stderr), expected)
+
     def test_a_file_that_only_rank_0_can_read_is_followed_by_all(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "layout")

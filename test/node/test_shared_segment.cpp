@@ -42,6 +42,18 @@ TEST(SharedSegment, IsSharedWithAnotherProcess) {
     EXPECT_EQ(created.data()[4095], std::byte{42});
 }
 
+// Whoever has made it so for itself reads on what others write.
+TEST(SharedSegment, CanBeMadeReadOnlyInOneProcess) {
+    SharedSegment created;
+    ASSERT_EQ(created.create(4096), 0);
+    SharedSegment opened;
+    ASSERT_EQ(opened.open(created.address()), 0);
+    ASSERT_EQ(opened.make_read_only(), 0);
+    created.data()[100] = std::byte{7};
+    EXPECT_EQ(opened.data()[100], std::byte{7});
+    EXPECT_DEATH(opened.data()[101] = std::byte{8}, "");
+}
+
 TEST(SharedSegment, OfAnotherProcessWithThatNumberIsNotTaken) {
     SharedSegment created;
     ASSERT_EQ(created.create(8192), 0);

@@ -345,17 +345,17 @@ TEST(Placement, MemoryAt100352RanksIsBounded) {
         EXPECT_LE(bytes, placement.private_bytes() + (16 << 10)) << "it holds more than it says";
         return std::max(bytes, placement.private_bytes());
     };
-    EXPECT_LE(bytes_of(blocks), of_process / 64);
-    EXPECT_LE(bytes_of(in_turn(blocks, 784)), of_process / 64);
-    EXPECT_LE(bytes_of({blocks.begin(), blocks.end() - 100}), of_process / 64);
-    EXPECT_LE(bytes_of(every(blocks, 4)), of_process / 64);
-    EXPECT_LE(bytes_of(every(blocks, 128)), of_process / 64);
-    EXPECT_LE(bytes_of(std::vector<Seat>(100352)), of_process / 64);
+    EXPECT_LE(bytes_of(blocks), of_process / 8);
+    EXPECT_LE(bytes_of(in_turn(blocks, 784)), of_process / 8);
+    EXPECT_LE(bytes_of({blocks.begin(), blocks.end() - 100}), of_process / 8);
+    EXPECT_LE(bytes_of(every(blocks, 4)), of_process / 8);
+    EXPECT_LE(bytes_of(every(blocks, 128)), of_process / 8);
+    EXPECT_LE(bytes_of(std::vector<Seat>(100352)), of_process / 8);
 
     const Placement table(uneven);
     EXPECT_LE(table.bytes().size(), of_node);
     const auto shared = std::shared_ptr<const std::byte>(std::make_shared<int>(0), table.bytes().data());
-    EXPECT_LE(Placement::in_shared_memory(shared).private_bytes(), of_process / 64);
+    EXPECT_LE(Placement::in_shared_memory(shared).private_bytes(), of_process / 8);
     bytes_of(uneven);
 }
 

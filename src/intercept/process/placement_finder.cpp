@@ -97,6 +97,9 @@ void PlacementFinder::start_world(int rank, int size, const VirtualLayout& layou
         }
     }
     world_ = shared_placements().get(std::move(*world));
+    if (rank == 0 && !world_->is_regular() && log_enabled(LogLevel::debug))
+        log_line(LogLevel::debug, fmt::format("where {} ranks sit takes a table of {} bytes in each {}", size,
+                                              world_->bytes().size(), world_->is_shared() ? "node" : "process"));
 }
 
 // Where every rank really is. `node`: the communicator of this rank's node, if there is one.
