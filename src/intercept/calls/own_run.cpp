@@ -44,6 +44,12 @@ int error_of(const NodeFailure& failure) {
 #else
             return MPI_ERR_OTHER;
 #endif
+        case NodeBreak::revoked:
+#if defined(MPIX_ERR_REVOKED)
+            return MPIX_ERR_REVOKED;
+#else
+            return MPI_ERR_OTHER;
+#endif
         default: return failure.status != MPI_SUCCESS ? failure.status : MPI_ERR_OTHER;
     }
 }

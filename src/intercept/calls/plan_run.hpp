@@ -98,6 +98,7 @@ public:
             }
             if (engine_.events() != events) has_moved = true;
             if (status == MPI_SUCCESS && !engine_.done()) return false;
+            if (status == MPI_SUCCESS) status = network_.outcome();
             if (status == MPI_SUCCESS && unpacks_) status = message_.unpack(own_.duplicate);
         } catch (const std::bad_alloc&) {
             status = MPI_ERR_NO_MEM;

@@ -270,6 +270,13 @@ Communicator::Freeing::Freeing(MPI_Comm handle) : key_(key_of(handle)), outer_(f
 
 Communicator::Freeing::~Freeing() { freeing_.get() = outer_; }
 
+void Communicator::note_revoked(MPI_Comm handle) {
+    Communicator* state = find(handle);
+    if (state == nullptr) return;
+    if (state->own_ != nullptr) state->own_->revoke();
+    state->give_to_vendor(reason::revoked);
+}
+
 void Communicator::release_all() {
     std::vector<Communicator*> left;
     {

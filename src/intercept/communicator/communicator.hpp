@@ -54,6 +54,7 @@ inline constexpr const char* not_in_background =
     "only predefined operations and types without gaps run in the background";
 inline constexpr const char* disabled = "LIBHCOLL_ENABLE=0";
 inline constexpr const char* unwound = "an exception of the application went through a collective on it";
+inline constexpr const char* revoked = "it was revoked";
 inline constexpr const char* freed = "being freed";
 inline constexpr const char* device = "a GPU runtime is loaded: buffers may be the device's";
 inline constexpr const char* not_watched = "the MPI library does not tell when it is freed";
@@ -97,6 +98,8 @@ public:
         std::uintptr_t key_;
         Freeing* outer_;
     };
+    // The application has revoked it: nothing runs here on it any more, and ranks that wait in a collective of this library get an error.
+    static void note_revoked(MPI_Comm handle);
     // At finalize: all that are left.
     static void release_all();
     // Another communicator of the same processes has earned its part more; the same call on all ranks.

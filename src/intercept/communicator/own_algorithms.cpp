@@ -26,6 +26,15 @@ void OwnAlgorithms::decide(DecisionTables of_blocking, NonblockingTables of_nonb
         nonblocking_vendor_only[i] = why_vendor(nonblocking.decisions[i]);
 }
 
+void OwnAlgorithms::revoke() {
+    is_broken = true;
+    if (peers != nullptr) peers->give_up(NodeBreak::revoked);
+    for (const MPI_Comm each : {leaders, duplicate})
+        if (each != MPI_COMM_NULL && mpi.Comm_revoke != nullptr)
+            if (const int status = mpi.Comm_revoke(each); status != MPI_SUCCESS)
+                log_line(LogLevel::warn, fmt::format("a duplicate cannot be revoked (MPI error {})", status));
+}
+
 void OwnAlgorithms::free_communicators() {
     if (neighbors.is_complete()) {
         neighbors.free();

@@ -93,6 +93,8 @@ struct OwnAlgorithms {
     OwnAlgorithms(const OwnAlgorithms&) = delete;
     OwnAlgorithms& operator=(const OwnAlgorithms&) = delete;
 
+    // Ranks that wait in it, on this node by shared memory and elsewhere by messages, get an error. It is not used again.
+    void revoke();
     // What its calls run from now on.
     void decide(DecisionTables of_blocking, NonblockingTables of_nonblocking);
 

@@ -135,8 +135,8 @@ unsigned int ProcessGroups::caution() {
     return caution_;
 }
 
-// In the order of their numbers, since some MPI libraries wait for the other ranks in it. What persistent requests still name stays:
-// each rank frees its own when it likes.
+// In the order of their numbers, since some MPI libraries wait for the other ranks in it. What persistent requests still name
+// stays, since each rank frees its own when it likes, and so does what is broken: some of its ranks may be gone.
 template <typename IsIt>
 void ProcessGroups::free_parts(IsIt&& is_it) {
     std::vector<std::unique_ptr<OwnAlgorithms>> parts;
@@ -155,7 +155,7 @@ void ProcessGroups::free_parts(IsIt&& is_it) {
         if (log_enabled(LogLevel::debug))
             log_line(LogLevel::debug, fmt::format("rank {} of MPI_COMM_WORLD frees duplicate {}",
                                                   Process::get().world_rank(), own->serial));
-        if (own->nonblocking.has_persistent())
+        if (own->nonblocking.has_persistent() || own->is_broken)
             (void)own.release();
         else
             own->free_communicators();

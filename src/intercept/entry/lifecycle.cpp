@@ -94,6 +94,12 @@ int wrap_Comm_idup(MPI_Comm comm, MPI_Comm* duplicate, MPI_Request* request) {
     return onward.Comm_idup(comm, duplicate, request);
 }
 
+int wrap_Comm_revoke(MPI_Comm comm) {
+    const int status = onward.Comm_revoke(comm);
+    if (status == MPI_SUCCESS) Communicator::note_revoked(comm);
+    return status;
+}
+
 int wrap_Pcontrol(int level) {
     Process::get().set_own_mode(level == HCOLL_PCONTROL_OWN);
     return MPI_SUCCESS;

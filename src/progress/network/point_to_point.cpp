@@ -84,6 +84,7 @@ void PointToPoint::begin_as(int sequence, MPI_Datatype type, std::uint64_t unit_
     unit_bytes_ = unit_bytes;
     next_call_ = 0;
     sequence_ = sequence;
+    outcome_ = MPI_SUCCESS;
 }
 
 // What is large waits for its receiver anyhow.
@@ -99,14 +100,15 @@ bool FlowControl::must_synchronize(int peer, std::uint64_t bytes) {
     return true;
 }
 
-void PointToPoint::keep(MPI_Request request, Token token) {
+void PointToPoint::keep(MPI_Request request, Token token, Kind kind) {
     requests_.push_back(request);
     tokens_.push_back(token);
+    kinds_.push_back(kind);
 }
 
 // post(count, type, request): with a type of many units where they are too many for an `int`.
 template <typename Post>
-Status PointToPoint::post(std::uint64_t units, Token token, Post&& post) {
+Status PointToPoint::post(std::uint64_t units, Token token, Kind kind, Post&& post) {
     MPI_Request request = MPI_REQUEST_NULL;
     Status status = MPI_SUCCESS;
     if (units <= most_count) [[likely]] {
@@ -120,21 +122,21 @@ Status PointToPoint::post(std::uint64_t units, Token token, Post&& post) {
             if (status == MPI_SUCCESS) status = freed;
         }
     }
-    if (status == MPI_SUCCESS) keep(request, token);
+    if (status == MPI_SUCCESS) keep(request, token, kind);
     return status;
 }
 
 Status PointToPoint::send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) {
     const auto isend = flow_.must_synchronize(peer, units * unit_bytes_) ? mpi.Issend : mpi.Isend;
     const Carriers::Carrier to = carriers_.to(peer);
-    return post(units, token, [&](int count, MPI_Datatype type, MPI_Request* request) {
+    return post(units, token, Kind::send, [&](int count, MPI_Datatype type, MPI_Request* request) {
         return isend(data, count, type, to.peer, tag_of(tag), to.communicator, request);
     });
 }
 
 Status PointToPoint::recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) {
     const Carriers::Carrier from = carriers_.from(peer);
-    return post(units, token, [&](int count, MPI_Datatype type, MPI_Request* request) {
+    return post(units, token, Kind::receive, [&](int count, MPI_Datatype type, MPI_Request* request) {
         return mpi.Irecv(data, count, type, from.peer, tag_of(tag), from.communicator, request);
     });
 }
@@ -166,7 +168,7 @@ Status PointToPoint::start(const LeadersCall& call) {
         void* target = call.root == leader_ ? call.target : nullptr;
         status = mpi.Ireduce(call.source, target, call.units, type_, op_, call.root, leaders_, &request);
     }
-    if (status == MPI_SUCCESS) keep(request, call.token);
+    if (status == MPI_SUCCESS) keep(request, call.token, Kind::collective);
     return status;
 }
 
@@ -179,24 +181,39 @@ Status PointToPoint::progress(std::vector<Token>& completed) {
     statuses_.resize(requests_.size());
     int done = 0;
     const Status status = mpi.Testsome(count, requests_.data(), &done, indices_.data(), statuses_.data());
-    if (status == MPI_ERR_IN_STATUS)
-        for (int i = 0; i < done; ++i)
-            if (const int error = statuses_[static_cast<std::size_t>(i)].MPI_ERROR; error != MPI_SUCCESS) return error;
-    if (status != MPI_SUCCESS) return status;
+    if (status != MPI_SUCCESS && status != MPI_ERR_IN_STATUS) return status;
     if (done == MPI_UNDEFINED) return MPI_SUCCESS;
-    for (int i = 0; i < done; ++i)
-        completed.push_back(tokens_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])]);
+    Status worst = MPI_SUCCESS;
+    for (int i = 0; i < done; ++i) {
+        const auto number = static_cast<std::size_t>(i);
+        const Status own = status == MPI_SUCCESS ? MPI_SUCCESS : statuses_[number].MPI_ERROR;
+        const Status left = complete(static_cast<std::size_t>(indices_[number]), own, completed);
+        if (worst == MPI_SUCCESS) worst = left;
+    }
     // From the back, so that the indices in front stay true.
     std::sort(indices_.begin(), indices_.begin() + done, std::greater<>());
     for (int i = 0; i < done; ++i) remove(static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]));
+    return worst;
+}
+
+// Of a request that is complete with that status. A message that was too long has left what fits, and ends nothing else: ranks
+// that this one sends to wait for it. Returns what stops the run.
+Status PointToPoint::complete(std::size_t index, Status status, std::vector<Token>& completed) {
+    if (status != MPI_SUCCESS) {
+        int error_class = MPI_ERR_OTHER;
+        const bool is_told = mpi.Error_class(status, &error_class) == MPI_SUCCESS;
+        if (!is_told || error_class != MPI_ERR_TRUNCATE || kinds_[index] != Kind::receive) return status;
+        outcome_ = status;
+    }
+    completed.push_back(tokens_[index]);
     return MPI_SUCCESS;
 }
 
 Status PointToPoint::progress_one(std::vector<Token>& completed) {
     int done = 0;
     const Status status = mpi.Test(&requests_[0], &done, MPI_STATUS_IGNORE);
-    if (status != MPI_SUCCESS || done == 0) return status;
-    completed.push_back(tokens_[0]);
+    if (status == MPI_SUCCESS && done == 0) return MPI_SUCCESS;
+    if (const Status left = complete(0, status, completed); left != MPI_SUCCESS) return left;
     remove(0);
     return MPI_SUCCESS;
 }
@@ -216,15 +233,29 @@ Status PointToPoint::wait_for_one([[maybe_unused]] std::vector<Token>& completed
 void PointToPoint::remove(std::size_t index) {
     requests_[index] = requests_.back();
     tokens_[index] = tokens_.back();
+    kinds_[index] = kinds_.back();
     requests_.pop_back();
     tokens_.pop_back();
+    kinds_.pop_back();
 }
 
 void PointToPoint::abandon() {
-    for (MPI_Request& request : requests_)
-        if (request != MPI_REQUEST_NULL) mpi.Request_free(&request);
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+        MPI_Request& request = requests_[i];
+        if (request == MPI_REQUEST_NULL) continue;
+        if (kinds_[i] == Kind::send) {
+            mpi.Request_free(&request);
+            continue;
+        }
+#if !defined(HCOLL_FLAVOUR_SIMGRID)
+        if (kinds_[i] == Kind::receive) mpi.Cancel(&request);
+#endif
+        // What has failed is complete, too: nothing is left to be said of it.
+        (void)mpi.Wait(&request, MPI_STATUS_IGNORE);
+    }
     requests_.clear();
     tokens_.clear();
+    kinds_.clear();
     early_calls_.clear();
 }
 

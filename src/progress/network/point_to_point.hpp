@@ -95,11 +95,15 @@ public:
     Status collective(Collective which, int root, std::uint64_t order, const std::byte* source, std::byte* target,
                       std::uint64_t units, Token token) override;
     Status progress(std::vector<Token>& completed) override;
+    // A message that is longer than what was received into: its receive is complete, with what fits, and the run goes on.
+    Status outcome() const override { return outcome_; }
 
     bool idle() const { return requests_.empty(); }
     // May progress() wait until something completes? In a simulation it must, or time would stand still.
     void may_wait(bool may) { may_wait_ = may; }
-    // After an error: forgets what is under way. The memory that it names must never be used again.
+    // After an error: ends what is under way, so that nothing is written into anybody's memory afterwards. Receives are cancelled, or
+    // waited for where a message has come for them already; what was begun among leaders cannot be cancelled, and is waited for.
+    // What is sent may still be read: that memory must not be used again.
     void abandon();
 
 private:
@@ -115,11 +119,14 @@ private:
         Token token;
     };
 
+    enum class Kind : std::uint8_t { send, receive, collective };
+
     void begin_as(int sequence, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
     template <typename Post>
-    Status post(std::uint64_t units, Token token, Post&& post);
+    Status post(std::uint64_t units, Token token, Kind kind, Post&& post);
     Status start(const LeadersCall& call);
-    void keep(MPI_Request request, Token token);
+    void keep(MPI_Request request, Token token, Kind kind);
+    Status complete(std::size_t index, Status status, std::vector<Token>& completed);
     Status progress_one(std::vector<Token>& completed);
     Status wait_for_one(std::vector<Token>& completed);
     void remove(std::size_t index);
@@ -140,6 +147,8 @@ private:
     int sequence_ = 0;
     std::vector<MPI_Request> requests_;
     std::vector<Token> tokens_;  // of the requests, in the same order
+    std::vector<Kind> kinds_;    // likewise
+    Status outcome_ = MPI_SUCCESS;
     std::vector<int> indices_;
     std::vector<MPI_Status> statuses_;
 };

@@ -54,6 +54,7 @@ std::string load_vendor(void* handle) {
     load(handle, "PMPI_Scatter_c", mpi.Scatter_c);
     load(handle, "PMPI_Allgather_c", mpi.Allgather_c);
     load(handle, "PMPI_Ibcast_c", mpi.Ibcast_c);
+    load(handle, "PMPIX_Comm_revoke", mpi.Comm_revoke);
     load(handle, "PMPI_Session_init", mpi.Session_init);
     load(handle, "PMPI_Session_finalize", mpi.Session_finalize);
     load(handle, "PMPI_Session_get_info", mpi.Session_get_info);

@@ -36,6 +36,8 @@ struct Vendor {
     int (*Gather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = nullptr;
     int (*Scatter_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = nullptr;
     int (*Allgather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm) = nullptr;
+    // Of fault tolerance, an extension: nullptr where the vendor has none.
+    int (*Comm_revoke)(MPI_Comm) = nullptr;
     // Sessions, of MPI-4: nullptr where the vendor has none.
     int (*Session_init)(MPI_Info, MPI_Errhandler, Session*) = nullptr;
     int (*Session_finalize)(Session*) = nullptr;

@@ -19,7 +19,7 @@
 namespace hcoll {
 
 // Why nothing goes on.
-enum class NodeBreak : std::uint32_t { none, lengths, process, unwound, vendor };
+enum class NodeBreak : std::uint32_t { none, lengths, process, unwound, vendor, revoked };
 
 // What leaves a collective of a node that cannot go on. Nothing else may run over the segment afterwards.
 struct NodeFailure {
