@@ -16,24 +16,26 @@ template <typename Count, typename PassOn>
 inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, MPI_Datatype type, int root,
                          PassOn&& pass_on) {
     const auto elements = static_cast<std::uint64_t>(count);
-    std::uint64_t length = 0;
-    if (communicator.rank() == root)
-        length = elements * type_size(type);
-    else if (const int status = await_bcast_of_node(communicator, root, length); status != MPI_SUCCESS)
-        return status;
-    const Decision& decision =
-        decide(communicator.own().decisions[static_cast<std::size_t>(Collective::bcast)], length);
+    BcastOfNode call;
+    Report* report = Process::get().report();
+    const auto begin = report == nullptr ? std::chrono::steady_clock::time_point() : std::chrono::steady_clock::now();
+    const int status = run_bcast_of_node(communicator, buffer, elements, type, root, call);
     const std::string_view name = name_of(Collective::bcast);
-    if (decision.shared && length != 0) [[likely]]
-        return noted(name, count, type, decision.what, decision.why,
-                     [&] { return run_shared_bcast(communicator, decision, buffer, elements, type, root, length); });
-    if (const int status = redirect_bcast_of_node(communicator, root, length); status != MPI_SUCCESS) return status;
-    if (length != 0 && decision.is_own())
-        return noted(name, count, type, decision.what, decision.why,
-                     [&] { return run_bcast(communicator, decision, buffer, elements, type, root, length); });
+    if (call.is_over || call.decision == nullptr) [[likely]] {
+        if (report != nullptr && call.is_over)
+            report->add(name, elements * type_size(type), call.decision->what, call.decision->why,
+                        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        return status;
+    }
+    if (status != MPI_SUCCESS) return status;
+    if (call.length != 0 && call.decision->is_own())
+        return noted(name, count, type, call.decision->what, call.decision->why, [&] {
+            return run_bcast(communicator, *call.decision, buffer, elements, type, root, call.length);
+        });
     // There the MPI library could wait for what the root never sends.
-    if (length == 0 && elements * type_size(type) != 0) return MPI_SUCCESS;
-    return noted(name, count, type, "vendor", length == 0 ? reason::no_bytes : decision.why.c_str(), pass_on);
+    if (call.length == 0 && elements * type_size(type) != 0) return MPI_SUCCESS;
+    return noted(name, count, type, "vendor", call.length == 0 ? reason::no_bytes : call.decision->why.c_str(),
+                 pass_on);
 }
 
 template <typename Count>

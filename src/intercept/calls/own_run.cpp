@@ -253,59 +253,59 @@ int report_failure(Communicator& communicator, const NodeFailure& failure) {
     return guarded(communicator, [&] { return error_of(failure); });
 }
 
-int await_bcast_of_node(Communicator& communicator, int root, std::uint64_t& length) {
-    return guarded_on_node(communicator, [&]() -> int {
-        length = communicator.own().node->await_bcast(root);
-        return MPI_SUCCESS;
-    });
-}
+namespace {
 
-int redirect_bcast_of_node(Communicator& communicator, int root, std::uint64_t length) {
-    return guarded_on_node(communicator, [&]() -> int {
-        ++communicator.own().uses;
-        NodeCollectives& node = *communicator.own().node;
-        if (communicator.rank() == root)
-            node.announce_bcast(length);
+int run_shared_bcast(OwnAlgorithms& own, const Decision& decision, void* buffer, std::uint64_t count, MPI_Datatype type,
+                     int root, std::uint64_t length, std::uint64_t room) {
+    const std::size_t single_copy_from = single_copy_of(decision);
+    const bool is_root = own.rank == root;
+    const auto move = [&](std::byte* message) {
+        if (is_root)
+            own.node->bcast(root, message, length, single_copy_from);
         else
-            node.leave_bcast(root, length);
-        return MPI_SUCCESS;
-    });
+            own.node->take_bcast(root, length, message, room, single_copy_from);
+    };
+    const int fits = length <= room ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
+    if (has_no_gaps(own, type)) {
+        move(static_cast<std::byte*>(buffer));
+        return fits;
+    }
+    // The others are in the collective, whatever happens here.
+    ScratchLease scratch;
+    std::byte* message = nullptr;
+    try {
+        message = scratch.get(room);
+    } catch (const std::bad_alloc&) {
+        move(nullptr);
+        return MPI_ERR_NO_MEM;
+    }
+    int status = is_root ? pack(buffer, count, type, message, own.duplicate) : MPI_SUCCESS;
+    move(message);
+    if (!is_root && room != 0)
+        status = unpack(message, buffer, std::min(length, room) / type_size(type), type, own.duplicate);
+    return status == MPI_SUCCESS ? fits : status;
 }
 
-int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
-                     MPI_Datatype type, int root, std::uint64_t length) {
+}  // namespace
+
+int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t count, MPI_Datatype type, int root,
+                      BcastOfNode& call) {
     return guarded_on_node(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         ++own.uses;
-        const std::uint64_t type_bytes = type_size(type);
-        const std::uint64_t room = count * type_bytes;
-        const std::size_t single_copy_from = single_copy_of(decision);
-        const bool is_root = communicator.rank() == root;
-        const auto move = [&](std::byte* message) {
-            if (is_root)
-                own.node->bcast(root, message, length, single_copy_from);
-            else
-                own.node->take_bcast(root, length, message, room, single_copy_from);
-        };
-        const int fits = length <= room ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
-        if (has_no_gaps(own, type)) {
-            move(static_cast<std::byte*>(buffer));
-            return fits;
-        }
-        // The others are in the collective, whatever happens here.
-        ScratchLease scratch;
-        std::byte* message = nullptr;
-        try {
-            message = scratch.get(room);
-        } catch (const std::bad_alloc&) {
-            move(nullptr);
-            return MPI_ERR_NO_MEM;
-        }
-        int status = is_root ? pack(buffer, count, type, message, own.duplicate) : MPI_SUCCESS;
-        move(message);
-        if (!is_root && room != 0)
-            status = unpack(message, buffer, std::min(length, room) / type_bytes, type, own.duplicate);
-        return status == MPI_SUCCESS ? fits : status;
+        NodeCollectives& node = *own.node;
+        const std::uint64_t room = count * type_size(type);
+        const bool is_root = own.rank == root;
+        call.length = is_root ? room : node.await_bcast(root);
+        call.decision = &decide(own.decisions[static_cast<std::size_t>(Collective::bcast)], call.length);
+        call.is_over = call.decision->shared && call.length != 0;
+        if (call.is_over) [[likely]]
+            return run_shared_bcast(own, *call.decision, buffer, count, type, root, call.length, room);
+        if (is_root)
+            node.announce_bcast(call.length);
+        else
+            node.leave_bcast(root, call.length);
+        return MPI_SUCCESS;
     });
 }
 

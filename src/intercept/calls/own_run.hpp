@@ -46,16 +46,19 @@ int run_barrier(Communicator& communicator, const Decision& decision);
 int run_blocks(Communicator& communicator, const Decision& decision, Collective collective,
                const BlockArguments& blocks);
 
-// Where all ranks are on one node, a Bcast has the length that the root announces, which a rank waits for before it decides.
-int await_bcast_of_node(Communicator& communicator, int root, std::uint64_t& length);
-// Of one that goes another way: the root announces it, the others leave it. A message that takes that way follows.
-int redirect_bcast_of_node(Communicator& communicator, int root, std::uint64_t length);
+// A Bcast of ranks that are all on one node has the length that its root announces; the others wait for that before they
+// decide. Runs it over shared memory where that is what is decided. Otherwise it is left to the caller, with a `decision`.
+struct BcastOfNode {
+    std::uint64_t length = 0;
+    const Decision* decision = nullptr;
+    bool is_over = false;
+};
+int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t count, MPI_Datatype type, int root,
+                      BcastOfNode& call);
 // Tells the application's handler why its communicator no longer works; returns an MPI error code.
 int report_failure(Communicator& communicator, const NodeFailure& failure);
 
 // The same over shared memory; a reduction that is known and whose elements have no gaps.
-int run_shared_bcast(Communicator& communicator, const Decision& decision, void* buffer, std::uint64_t count,
-                     MPI_Datatype type, int root, std::uint64_t length);
 int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                          const Reduction& reduction, const OwnAlgorithms::KnownReduction& known);
 int run_shared_barrier(Communicator& communicator);

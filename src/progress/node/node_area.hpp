@@ -117,6 +117,30 @@ inline void NodeCollectives::publish(std::uint64_t operation, std::size_t bytes)
     raise(own, operation + 1);
 }
 
+// The ring is known to the compiler: short messages are the ones whose instructions count.
+template <std::size_t ring>
+NodeCollectives::ShortMessage NodeCollectives::place_in(std::uint64_t operation, std::size_t bytes) {
+    constexpr node_area::SlotRing slots = node_area::rings[ring];
+    const std::size_t place = node_area::offset_of_ring(ring) + operation % slots.slots * slots.slot_bytes;
+    return {operation, bytes, slots.slots, offsetof(Area, slots) + place + (ring == 0 ? node_area::header_bytes : 0)};
+}
+
+inline NodeCollectives::ShortMessage NodeCollectives::place_of(std::uint64_t operation, std::size_t bytes) {
+    if (bytes <= node_area::rings[0].largest_bytes) return place_in<0>(operation, bytes);
+    if (bytes <= node_area::rings[1].largest_bytes) return place_in<1>(operation, bytes);
+    return place_in<2>(operation, bytes);
+}
+
+inline std::byte* NodeCollectives::claim(const ShortMessage& message) {
+    claim(message.operation, message.slots);
+    return area_base(rank_) + message.data_offset;
+}
+
+inline void NodeCollectives::publish_copy(const ShortMessage& message, const std::byte* data) {
+    std::memcpy(claim(message), data, message.bytes);
+    publish(message.operation, message.bytes);
+}
+
 template <Flag& (*flag_of)(NodeCollectives::Area&)>
 void NodeCollectives::wait_for_all(std::uint64_t value, std::uint64_t& known) {
     if (known >= value) return;

@@ -48,6 +48,7 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
         }
         group_of_rank_[static_cast<std::size_t>(each)] = group;
     }
+    is_flat_ = leaders_.size() == 1;
     for (int each = 0; each < ranks_; ++each)
         if (group_of_rank_[static_cast<std::size_t>(each)] == group_of_rank_[static_cast<std::size_t>(rank)])
             group_.push_back(each);
@@ -96,30 +97,6 @@ bool NodeCollectives::is_single_copy_faster(std::byte* data, std::size_t bytes) 
     return answer != std::byte{0};
 }
 
-void NodeCollectives::bcast_single_copy(int root, std::byte* data, std::size_t bytes, std::size_t capacity) {
-    if (!single_copy_.bcast(root, data, bytes, capacity)) return bcast_blocks(root, data, bytes, capacity, no_header);
-    // Others may yet need the blocks: those that it would take are this rank's last word on them.
-    const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
-    block_number_ += (bytes + block_bytes - 1) / block_bytes;
-    raise(area(rank_).consumed, block_number_);
-}
-
-void NodeCollectives::reduce_single_copy(int root, const std::byte* input, std::byte* output, std::size_t elements,
-                                         const Combine& combine) {
-    const bool wants_result = root == no_root || root == rank_;
-    for (const SingleCopy::Rest& rest : single_copy_.reduce(root, input, output, elements, combine)) {
-        std::byte* target = wants_result ? output + rest.delivered : nullptr;
-        const std::size_t bytes = rest.combined - rest.delivered;
-        const bool takes_part = rank_ == rest.rank || wants_result;
-        bcast_blocks(rest.rank, rank_ == rest.rank ? rest.result : target, bytes, takes_part ? bytes : 0, no_header);
-        if (rest.combined < rest.end)
-            reduce_blocks(root, input + rest.combined, wants_result ? output + rest.combined : nullptr,
-                          rest.end - rest.combined, combine, no_header);
-    }
-}
-
-// ---- no message ----
-
 void NodeCollectives::barrier() {
     waiting_.check();
     const std::uint64_t number = ++barriers_;
@@ -128,7 +105,7 @@ void NodeCollectives::barrier() {
         for (const int each : ranks)
             if (each != rank_) waiting_.until(area(each).arrived, number);
     };
-    if (leaders_.size() == 1) {
+    if (is_flat_) {
         raise(area(rank_).arrived, number);
         wait_for(group_);
     } else if (rank_ != leader) {
@@ -141,114 +118,6 @@ void NodeCollectives::barrier() {
         raise(area(rank_).released, number);
     }
     progress_sometimes();
-}
-
-// ---- which way ----
-
-bool NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from) {
-    if (rank_ != root) return take_bcast(root, await_bcast(root), data, bytes, single_copy_from);
-    waiting_.check();
-    const std::uint64_t operation = operation_++;
-    const std::size_t capacity = data == nullptr ? 0 : bytes;
-    if (bytes <= short_bytes) {
-        send_short(operation, data, bytes);
-    } else {
-        claim(operation, rings[0].slots);
-        if (is_copied_once(bytes, single_copy_from)) {
-            publish(operation, bytes);
-            bcast_single_copy(root, data, bytes, capacity);
-        } else {
-            bcast_blocks(root, data, bytes, capacity, operation);
-        }
-    }
-    finish(operation);
-    return true;
-}
-
-std::size_t NodeCollectives::await_bcast(int root) {
-    waiting_.check();
-    Flag& announced = header(source_of(root), operation_);
-    waiting_.until(announced, operation_ + 1);
-    return length_of(announced);
-}
-
-bool NodeCollectives::take_bcast(int root, std::size_t bytes, std::byte* data, std::size_t capacity,
-                                 std::size_t single_copy_from) {
-    const std::uint64_t operation = operation_++;
-    const bool fits = data == nullptr || bytes <= capacity;
-    if (data == nullptr) capacity = 0;
-    if (bytes <= short_bytes) {
-        take_short(root, operation, bytes, data, capacity);
-    } else {
-        forward_header(root, operation, bytes);
-        if (is_copied_once(bytes, single_copy_from))
-            bcast_single_copy(root, data, bytes, capacity);
-        else
-            bcast_blocks(root, data, bytes, capacity, operation);
-    }
-    finish(operation);
-    return fits;
-}
-
-void NodeCollectives::announce_bcast(std::size_t bytes) {
-    waiting_.check();
-    const std::uint64_t operation = operation_++;
-    claim(operation, rings[0].slots);
-    publish(operation, bytes);
-    finish(operation);
-}
-
-void NodeCollectives::leave_bcast(int root, std::size_t bytes) {
-    const std::uint64_t operation = operation_++;
-    forward_header(root, operation, bytes);
-    finish(operation);
-}
-
-void NodeCollectives::forward_header(int root, std::uint64_t operation, std::size_t bytes) {
-    if (!forwards_from(root)) return;
-    claim(operation, rings[0].slots);
-    publish(operation, bytes);
-}
-
-// A reduction of more than short_bytes.
-void NodeCollectives::reduce_long(int root, const std::byte* input, std::byte* output, std::size_t elements,
-                                  const Combine& combine, std::size_t single_copy_from) {
-    const std::size_t bytes = elements * combine.element_bytes;
-    const std::uint64_t operation = operation_++;
-    claim(operation, rings[0].slots);
-    if (is_copied_once(bytes, single_copy_from)) {
-        // No share of a message is like another one's where lengths differ.
-        publish(operation, bytes);
-        for (int each = 0; each < ranks_; ++each) wait_for_part(each, operation, bytes);
-        reduce_single_copy(root, input, output, elements, combine);
-    } else {
-        reduce_blocks(root, input, output, bytes, combine, operation);
-    }
-    finish(operation);
-}
-
-void NodeCollectives::reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
-                             const Combine& combine, std::size_t single_copy_from) {
-    waiting_.check();
-    BreakOnUnwinding guard(waiting_);
-    const std::size_t bytes = elements * combine.element_bytes;
-    if (bytes <= short_bytes)
-        reduce_short(root, input, output, bytes, combine);
-    else
-        reduce_long(root, input, output, elements, combine, single_copy_from);
-    guard.end();
-}
-
-void NodeCollectives::allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
-                                std::size_t single_copy_from) {
-    waiting_.check();
-    BreakOnUnwinding guard(waiting_);
-    const std::size_t bytes = elements * combine.element_bytes;
-    if (bytes <= short_bytes)
-        allreduce_short(input, output, bytes, combine);
-    else
-        reduce_long(no_root, input, output, elements, combine, single_copy_from);
-    guard.end();
 }
 
 }  // namespace hcoll

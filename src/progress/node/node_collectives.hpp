@@ -104,7 +104,7 @@ public:
     // flat_ranks ranks or fewer.
     void allreduce_line(const std::byte* input, std::byte* output, std::size_t bytes, std::size_t elements,
                         Kernel kernel);
-    bool is_line(std::size_t bytes) const { return bytes <= line_bytes && leaders_.size() == 1; }
+    bool is_line(std::size_t bytes) const { return bytes <= line_bytes && is_flat_; }
     // Returns when all ranks have called it. What a rank wrote before, all see afterwards.
     void barrier();
 
@@ -161,8 +161,10 @@ private:
                        std::byte* result, const Combine& combine);
 
     // From whom a rank has the header of a Bcast, and short messages; does it give them on to its group?
-    int source_of(int root) const { return is_in_group(root) || rank_ == group_.front() ? root : group_.front(); }
-    bool forwards_from(int root) const { return group_.size() > 1 && rank_ == group_.front() && !is_in_group(root); }
+    int source_of(int root) const {
+        return is_flat_ || is_in_group(root) || rank_ == group_.front() ? root : group_.front();
+    }
+    bool forwards_from(int root) const { return !is_flat_ && group_.size() > 1 && rank_ == group_.front() && !is_in_group(root); }
     void forward_header(int root, std::uint64_t operation, std::size_t bytes);
     void send_short(std::uint64_t operation, const std::byte* data, std::size_t bytes);
     void take_short(int root, std::uint64_t operation, std::size_t bytes, std::byte* data, std::size_t capacity);
@@ -199,8 +201,10 @@ private:
     SingleCopy single_copy_;
     std::vector<int> group_;    // the ranks of this rank's group, ascending; the first leads
     std::vector<int> leaders_;  // of all groups
+    bool is_flat_ = true;       // there is one only
     std::vector<int> group_of_rank_;
     std::vector<const std::byte*> operands_;  // of one combination, by rank
+    int source_ = 0;  // of the Bcast that was waited for
     int since_progress_ = 0;
     std::uint64_t operation_ = 0;                   // so far, with messages
     std::uint64_t known_done_ = 0;                  // all ranks are done with that many of them, at least

@@ -1,4 +1,5 @@
-// Short messages of NodeCollectives: in the line of a header, or in the slot of the same operation.
+// Reduce and Allreduce of NodeCollectives: short messages, and which way the others take. Every part of an operation has a header
+// with its length, which who combines compares with its own.
 #include <cstring>
 
 #include "progress/node/node_area.hpp"
@@ -7,30 +8,6 @@
 namespace hcoll {
 
 using namespace node_area;
-
-// The ring is known to the compiler: short messages are the ones whose instructions count.
-template <std::size_t ring>
-NodeCollectives::ShortMessage NodeCollectives::place_in(std::uint64_t operation, std::size_t bytes) {
-    constexpr SlotRing slots = rings[ring];
-    const std::size_t place = offset_of_ring(ring) + operation % slots.slots * slots.slot_bytes;
-    return {operation, bytes, slots.slots, offsetof(Area, slots) + place + (ring == 0 ? header_bytes : 0)};
-}
-
-NodeCollectives::ShortMessage NodeCollectives::place_of(std::uint64_t operation, std::size_t bytes) {
-    if (bytes <= rings[0].largest_bytes) return place_in<0>(operation, bytes);
-    if (bytes <= rings[1].largest_bytes) return place_in<1>(operation, bytes);
-    return place_in<2>(operation, bytes);
-}
-
-std::byte* NodeCollectives::claim(const ShortMessage& message) {
-    claim(message.operation, message.slots);
-    return area_base(rank_) + message.data_offset;
-}
-
-void NodeCollectives::publish_copy(const ShortMessage& message, const std::byte* data) {
-    std::memcpy(claim(message), data, message.bytes);
-    publish(message.operation, message.bytes);
-}
 
 void NodeCollectives::wait_for_part(int rank, std::uint64_t operation, std::size_t bytes) {
     Flag& theirs = header(rank, operation);
@@ -42,22 +19,6 @@ void NodeCollectives::wait_for_part(int rank, std::uint64_t operation, std::size
 const std::byte* NodeCollectives::read(int rank, const ShortMessage& message) {
     wait_for_part(rank, message.operation, message.bytes);
     return area_base(rank) + message.data_offset;
-}
-
-void NodeCollectives::send_short(std::uint64_t operation, const std::byte* data, std::size_t bytes) {
-    const ShortMessage message = place_of(operation, bytes);
-    std::byte* slot = claim(message);
-    if (data != nullptr) std::memcpy(slot, data, bytes);
-    publish(operation, bytes);
-}
-
-// Its header is there.
-void NodeCollectives::take_short(int root, std::uint64_t operation, std::size_t bytes, std::byte* data,
-                                 std::size_t capacity) {
-    const ShortMessage message = place_of(operation, bytes);
-    const std::byte* received = area_base(source_of(root)) + message.data_offset;
-    if (forwards_from(root)) publish_copy(message, received);
-    if (data != nullptr) copy_shared(data, received, std::min(bytes, capacity));
 }
 
 // Combines the messages of `ranks`, in their order; in the place of `own_rank`'s, what is at `own`.
@@ -82,11 +43,10 @@ void NodeCollectives::combine_short(const std::vector<int>& ranks, int own_rank,
 void NodeCollectives::reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                                    const Combine& combine) {
     const ShortMessage message = place_of(operation_++, bytes);
-    const bool is_flat = leaders_.size() == 1;
     const int combines = is_in_group(root) ? root : group_.front();
     if (rank_ != combines) {
         publish_copy(message, input);
-    } else if (is_flat) {
+    } else if (is_flat_) {
         combine_short(group_, rank_, input, message, output, combine);
     } else if (rank_ != root) {
         combine_short(group_, rank_, input, message, claim(message), combine);
@@ -139,7 +99,7 @@ void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output,
     if (combine.kernel != nullptr && is_line(bytes))
         return allreduce_line(input, output, bytes, bytes / combine.element_bytes, combine.kernel);
     const ShortMessage message = place_of(operation_++, bytes);
-    if (leaders_.size() == 1) {
+    if (is_flat_) {
         std::byte* own = claim(message);
         std::memcpy(own, input, bytes);
         publish(message.operation, bytes);
@@ -160,6 +120,61 @@ void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output,
         copy_shared(output, read(leader, answer), bytes);
     }
     finish(answer.operation);
+}
+
+void NodeCollectives::reduce_single_copy(int root, const std::byte* input, std::byte* output, std::size_t elements,
+                                         const Combine& combine) {
+    const bool wants_result = root == no_root || root == rank_;
+    for (const SingleCopy::Rest& rest : single_copy_.reduce(root, input, output, elements, combine)) {
+        std::byte* target = wants_result ? output + rest.delivered : nullptr;
+        const std::size_t bytes = rest.combined - rest.delivered;
+        const bool takes_part = rank_ == rest.rank || wants_result;
+        bcast_blocks(rest.rank, rank_ == rest.rank ? rest.result : target, bytes, takes_part ? bytes : 0, no_header);
+        if (rest.combined < rest.end)
+            reduce_blocks(root, input + rest.combined, wants_result ? output + rest.combined : nullptr,
+                          rest.end - rest.combined, combine, no_header);
+    }
+}
+
+// A reduction of more than short_bytes.
+void NodeCollectives::reduce_long(int root, const std::byte* input, std::byte* output, std::size_t elements,
+                                  const Combine& combine, std::size_t single_copy_from) {
+    const std::size_t bytes = elements * combine.element_bytes;
+    const std::uint64_t operation = operation_++;
+    claim(operation, rings[0].slots);
+    if (is_copied_once(bytes, single_copy_from)) {
+        // No share of a message is like another one's where lengths differ.
+        publish(operation, bytes);
+        for (int each = 0; each < ranks_; ++each) wait_for_part(each, operation, bytes);
+        reduce_single_copy(root, input, output, elements, combine);
+    } else {
+        reduce_blocks(root, input, output, bytes, combine, operation);
+    }
+    finish(operation);
+}
+
+void NodeCollectives::reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
+                             const Combine& combine, std::size_t single_copy_from) {
+    waiting_.check();
+    BreakOnUnwinding guard(waiting_);
+    const std::size_t bytes = elements * combine.element_bytes;
+    if (bytes <= short_bytes)
+        reduce_short(root, input, output, bytes, combine);
+    else
+        reduce_long(root, input, output, elements, combine, single_copy_from);
+    guard.end();
+}
+
+void NodeCollectives::allreduce(const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
+                                std::size_t single_copy_from) {
+    waiting_.check();
+    BreakOnUnwinding guard(waiting_);
+    const std::size_t bytes = elements * combine.element_bytes;
+    if (bytes <= short_bytes)
+        allreduce_short(input, output, bytes, combine);
+    else
+        reduce_long(no_root, input, output, elements, combine, single_copy_from);
+    guard.end();
 }
 
 }  // namespace hcoll
