@@ -75,6 +75,8 @@ Measurement Meter::measure(const Subject& subject, const std::string& position) 
     const std::string title = fmt::format("{} {}", name(subject.collective), size_text(subject.bytes));
 
     progress_.show(fmt::format("{}: warming up ({})", title, position));
+    // libhcoll takes a communicator over only in calls in which all ranks wait for all.
+    for (int i = 0; i < options_.warmup; ++i) check(MPI_Barrier(MPI_COMM_WORLD));
     for (const Side side : sides_) {
         run_block(current, side, options_.warmup);
         check_single_calls(current, side);

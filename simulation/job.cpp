@@ -118,11 +118,12 @@ private:
             op_ = MPI_SUM;
         else
             MPI_Op_create(add, 1, &op_);
-        // The communicator is set up here, in as many calls as that takes.
+        // The communicator is set up here, in a call in which all ranks wait for all; the first plan is made in the next.
         prepare(options_.bytes.front());
         if (options_.is_own()) {
             const std::uint64_t bytes = bytes_;
             bytes_ = std::min<std::uint64_t>(bytes_, sizeof(double));
+            if (wrap_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS) ++job.wrong;
             call();
             bytes_ = bytes;
         }

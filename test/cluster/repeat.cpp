@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
     const std::vector<double> input(static_cast<std::size_t>(count), program.rank() + 1.0);
     std::vector<double> output(input.size());
     double expected = program.size() * (program.size() + 1) / 2.0;
+    check(MPI_Barrier(MPI_COMM_WORLD));  // where the library takes the communicator over
     for (std::int64_t call = 0; call < calls; ++call) {
         bool has_result = true;
         if (collective == "bcast") {

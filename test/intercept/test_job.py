@@ -121,7 +121,9 @@ class SharedMemory(unittest.TestCase):
 
     def test_it_can_be_switched_off_for_all_that_uses_it(self):
         mixed = {**SHARED, "LIBHCOLL_BCAST": "binomial"}
-        for switch, settings, expected in (("1", SHARED, {"collectives"}), ("1", OWN, {"messages"}),
+        reductions = {**OWN, "LIBHCOLL_BCAST": "vendor"}  # the lengths of broadcasts by messages are announced
+        for switch, settings, expected in (("1", SHARED, {"collectives"}), ("1", reductions, {"messages"}),
+                                           ("1", OWN, {"collectives and messages"}),
                                            ("1", mixed, {"collectives and messages"}), ("0", mixed, set())):
             result = job(2, SWEEP, LIBHCOLL_LOG="debug", LIBHCOLL_SHARED_MEMORY=switch, **settings)
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)

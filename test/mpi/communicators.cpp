@@ -9,6 +9,7 @@
 #include "communicator_errors.hpp"
 #include "communicator_use.hpp"
 
+#include <cctype>
 #include <fstream>
 
 using namespace hcoll::test;
@@ -136,7 +137,8 @@ void disconnect(int calls) {
 int main(int argc, char** argv) {
     Program program(argc, argv, "communicators");
     const char* setting = std::getenv("LIBHCOLL_SETUP_CALLS");
-    const auto setup = program.options().number("--setup-calls", setting == nullptr ? 5 : std::stoll(setting));
+    const bool is_number = setting != nullptr && std::isdigit(static_cast<unsigned char>(*setting)) != 0;
+    const auto setup = program.options().number("--setup-calls", is_number ? std::stoll(setting) : 32);
     const auto count = static_cast<int>(program.options().number("--count", 2000));
     const auto held = static_cast<int>(program.options().number("--hold", 300));
     const std::string only = program.options().text("--only", "");

@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
     std::uint64_t value = 0;
     long before = 0;
     long most = 0;
+    check(MPI_Barrier(MPI_COMM_WORLD));  // where the library takes the communicator over
     for (long call = 0; call < calls; ++call) {
         std::uint64_t message[8] = {program.rank() == 0 ? static_cast<std::uint64_t>(call) : 0};
         check(MPI_Bcast(message, 8, MPI_UINT64_T, 0, MPI_COMM_WORLD));

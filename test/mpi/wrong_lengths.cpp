@@ -2,6 +2,7 @@
 // little room gets MPI_ERR_TRUNCATE where errors return, and the job goes on.
 //
 //   --goes-on   what follows is right as well: a Bcast of ranks that share a node, whose length is the root's on all of them
+//   --world     errors return on MPI_COMM_WORLD as well: MPICH tells its handler of every message that it completes with an error
 //   --reduce    reductions instead, of ranks that share a node: an error on all ranks, and on every later call
 #include "../support/program.hpp"
 
@@ -144,6 +145,7 @@ int main(int argc, char** argv) {
     const auto is_asked_for = [&](const char* what) {
         return std::find(arguments.begin(), arguments.end(), what) != arguments.end();
     };
+    if (is_asked_for("--world")) check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     if (is_asked_for("--reduce")) {
         test_reductions(rank, size);
     } else {

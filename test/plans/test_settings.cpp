@@ -98,7 +98,8 @@ TEST(SettingsText, EveryMistakeGivesOneWarningThatSaysWhatIsValid) {
           Mistake{"LIBHCOLL_ENABLE", "maybe", "neither 0 nor 1"},
           Mistake{"LIBHCOLL_LOG", "wran", "did you mean warn?"},
           Mistake{"LIBHCOLL_REPORT", "2", "ends in .json"},
-          Mistake{"LIBHCOLL_SETUP_CALLS", "0", "from 1 to 1G"}}) {
+          Mistake{"LIBHCOLL_SETUP_CALLS", "2G", "from 0 to 1G"},
+          Mistake{"LIBHCOLL_SETUP_CALLS", "soon", "auto"}}) {
         std::vector<std::string> warnings;
         const Settings settings = parse({{mistake.name, mistake.value}}, warnings);
         ASSERT_EQ(warnings.size(), 1U) << mistake.name << "=" << mistake.value;

@@ -132,9 +132,8 @@ bool SetUp::find_group() {
     ProcessGroups& groups = ProcessGroups::get();
     const bool is_offset = all_[offset] == ~all_[inverse_offset];
     if (of_.reach == Reach::world && is_offset) {
-        const int own_offset = Process::get().world_rank() - of_.rank;
-        has_failed_ = !has_memory_for(
-            [&] { group_ = &groups.find_or_add(WorldRanks{.ranks = of_.size, .offset = own_offset, .table = {}}); });
+        who_ = WorldRanks{.ranks = of_.size, .offset = Process::get().world_rank() - of_.rank, .table = {}};
+        has_failed_ = !has_memory_for([&] { group_ = &groups.find_or_add(who_); });
         return true;
     }
     if (reserved_ != nullptr) groups.unreserve(*group_, *std::exchange(reserved_, nullptr));
