@@ -20,7 +20,7 @@
 #include "memory.hpp"
 #include "noise.hpp"
 #include "platform.hpp"
-#include "progress/engine/simulated_costs.hpp"
+#include "progress/engine/simulation.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll::simulation {

@@ -1,13 +1,14 @@
 #include "algorithms/cut.hpp"
 
 #include <algorithm>
-#include <cassert>
+
+#include "base/check.hpp"
 
 namespace hcoll {
 
 Plan cut(Plan plan, Collective collective, const NodeOf& node_of, int rank, int levels) {
     if (levels <= 0) return plan;
-    assert(plan.phases.size() == 1 && "a tree's plan has one phase");
+    check(plan.phases.size() == 1, "a tree's plan has one phase");
     const bool reduces = collective == Collective::reduce;
     const TreeNode node = node_of(rank);
     const TreeLevels at = tree_levels(node_of, rank, levels);

@@ -1,8 +1,9 @@
 #include "algorithms/plan_builder.hpp"
 
 #include <bit>
-#include <cassert>
 #include <utility>
+
+#include "base/check.hpp"
 
 namespace hcoll {
 
@@ -60,7 +61,7 @@ void PlanBuilder::begin_whole(std::uint64_t units) {
 
 void PlanBuilder::begin_ring(std::uint64_t origin, std::uint64_t area_units, std::uint64_t chunk_units, int chunks,
                              int begin_chunk) {
-    assert(chunks > 1 && begin_chunk >= 0 && begin_chunk < chunks && "a ring has at least two ranks");
+    check(chunks > 1 && begin_chunk >= 0 && begin_chunk < chunks, "a ring has at least two ranks");
     const std::uint64_t least = (chunk_units + most_segments_of_chunk - 1) / most_segments_of_chunk;
     begin_phase({.origin = origin,
                  .units = area_units,
@@ -152,7 +153,7 @@ std::uint32_t PlanBuilder::next_channel(StepKind kind, int peer) {
         if (const std::uint64_t free = of_phase & ~taken; free != 0)
             return static_cast<std::uint32_t>(std::countr_zero(free));
     }
-    assert(used < max_channels && "more messages between two ranks than tags can tell apart");
+    check(used < max_channels, "more messages between two ranks than tags can tell apart");
     return used++;
 }
 

@@ -1,6 +1,6 @@
 #include "algorithms/tree.hpp"
 
-#include <cassert>
+#include "base/check.hpp"
 
 namespace hcoll {
 
@@ -91,8 +91,7 @@ TreeNode vrank_node(const Tree& tree, int size, int vrank) {
         case TreeShape::linear:
         case TreeShape::two_tree: break;
     }
-    assert(false && "not one tree in vranks");
-    return {};
+    stop("not one tree in vranks");
 }
 
 }  // namespace

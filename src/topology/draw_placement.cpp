@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <vector>
+
+#include "base/check.hpp"
 
 namespace hcoll {
 
@@ -82,7 +83,7 @@ std::string placement_summary(const Placement& placement) {
 }
 
 std::string draw_placement(const Placement& placement, std::span<const std::string> hosts) {
-    assert((hosts.empty() || static_cast<int>(hosts.size()) == placement.ranks()) && "a host for each rank, or none");
+    check(hosts.empty() || static_cast<int>(hosts.size()) == placement.ranks(), "a host for each rank, or none");
     std::string text;
     for (int node = 0; node < placement.nodes(); ++node) {
         const RankList ranks = placement.ranks_of_node(node);

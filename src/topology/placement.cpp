@@ -1,13 +1,14 @@
 #include "topology/placement.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <limits>
 #include <numeric>
 #include <span>
 #include <unordered_map>
 #include <utility>
+
+#include "base/check.hpp"
 
 namespace hcoll {
 
@@ -234,7 +235,7 @@ void Placement::Builder::write(Placement& placement) {
 Placement Placement::one_node(int ranks) { return Placement(std::vector<Seat>(at_index(ranks))); }
 
 Placement::Placement(const std::vector<Seat>& seats) {
-    assert(!seats.empty() && "a placement has at least one rank");
+    check(!seats.empty(), "a placement has at least one rank");
     Builder(seats).write(*this);
 }
 

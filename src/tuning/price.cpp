@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
 
+#include "base/check.hpp"
 #include "tuning/virtual_network.hpp"
 
 namespace hcoll {
@@ -308,9 +308,8 @@ private:
 
 Price price(std::span<const Plan> plans, const Placement& placement, const MachineModel& machine,
             std::uint64_t unit_bytes, const Disturbance& disturbance, const Watch& watch) {
-    assert(std::cmp_equal(plans.size(), placement.ranks()) && "one plan for each rank");
-    assert((disturbance.start_delay.empty() || disturbance.start_delay.size() == plans.size()) &&
-           "one delay for each rank");
+    check(std::cmp_equal(plans.size(), placement.ranks()), "one plan for each rank");
+    check(disturbance.start_delay.empty() || disturbance.start_delay.size() == plans.size(), "one delay for each rank");
     return VirtualCluster(plans, placement, machine, unit_bytes, disturbance, watch).run();
 }
 

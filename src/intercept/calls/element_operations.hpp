@@ -7,7 +7,7 @@
 #include "intercept/types/reduction_kernel.hpp"
 #include "intercept/types/signature_bytes.hpp"
 #include "progress/engine/engine.hpp"
-#include "progress/engine/simulated_costs.hpp"
+#include "progress/engine/simulation.hpp"
 #include "progress/network/vendor.hpp"
 
 namespace hcoll {

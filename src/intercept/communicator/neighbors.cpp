@@ -7,23 +7,22 @@
 #include <vector>
 
 #include "intercept/process/log.hpp"
+#include "progress/engine/simulation.hpp"
 
 namespace hcoll {
 
 namespace {
 
 // Of the two ranks; MPI_COMM_NULL where there is no room for it.
-MPI_Comm make_edge([[maybe_unused]] MPI_Comm parent, [[maybe_unused]] MPI_Group all, [[maybe_unused]] int lower,
-                   [[maybe_unused]] int upper) {
+MPI_Comm make_edge(MPI_Comm parent, MPI_Group all, int lower, int upper) {
     MPI_Comm edge = MPI_COMM_NULL;
-#if !defined(HCOLL_FLAVOUR_SIMGRID)
+    if (is_simulated) return edge;
     constexpr int tag = 31007;  // other threads may make communicators of the same ranks
     const std::array<int, 2> ranks = {lower, upper};
     MPI_Group both = MPI_GROUP_NULL;
     if (mpi.Group_incl(all, 2, ranks.data(), &both) != MPI_SUCCESS) return MPI_COMM_NULL;
     if (mpi.Comm_create_group(parent, both, tag, &edge) != MPI_SUCCESS) edge = MPI_COMM_NULL;
     mpi.Group_free(&both);
-#endif
     return edge;
 }
 

@@ -4,6 +4,7 @@
 
 #include "intercept/process/background.hpp"
 #include "intercept/process/log.hpp"
+#include "progress/engine/simulation.hpp"
 
 namespace hcoll {
 
@@ -40,9 +41,7 @@ void OwnAlgorithms::free_communicators() {
         neighbors.free();
         duplicate = MPI_COMM_NULL;
     }
-#if defined(HCOLL_FLAVOUR_SIMGRID)
-    duplicate = MPI_COMM_NULL;  // it is the application's own
-#endif
+    if (is_simulated) duplicate = MPI_COMM_NULL;  // it is the application's own
     for (MPI_Comm* each : {&leaders, &duplicate})
         if (*each != MPI_COMM_NULL)
             if (const int status = mpi.Comm_free(each); status != MPI_SUCCESS)

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 
+#include "base/check.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/process.hpp"
 
@@ -59,7 +59,7 @@ std::uint64_t ProcessGroups::duplicates() {
 ProcessGroup::Part* ProcessGroups::part_of(ProcessGroup& group, const OwnAlgorithms& own) {
     const auto found = std::find_if(group.parts_.begin(), group.parts_.end(),
                                     [&](const ProcessGroup::Part& part) { return part.own.get() == &own; });
-    assert(found != group.parts_.end() && "a part is kept by its group");
+    check(found != group.parts_.end(), "a part is kept by its group");
     return &*found;
 }
 

@@ -14,6 +14,7 @@
 #include "intercept/process/log.hpp"
 #include "intercept/process/taken_apart.hpp"
 #include "intercept/process/world_ranks.hpp"
+#include "progress/engine/simulation.hpp"
 
 namespace hcoll {
 
@@ -38,13 +39,9 @@ MPI_Comm make_communicator(MPI_Comm parent, const std::vector<int>* ranks) {
 
 // For the library's own messages.
 MPI_Comm make_own_communicator(MPI_Comm parent) {
-#if defined(HCOLL_FLAVOUR_SIMGRID)
     // Every simulated rank would have tables of all ranks for a duplicate, and simulated programs send no messages of their
     // own that ours could meet: SimGrid's collectives use tags below 0.
-    return parent;
-#else
-    return make_communicator(parent, nullptr);
-#endif
+    return is_simulated ? parent : make_communicator(parent, nullptr);
 }
 
 bool is_any_decision(const DecisionTables& decisions, bool (*is_it)(const Decision&)) {

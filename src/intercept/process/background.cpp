@@ -9,7 +9,7 @@
 
 #include "intercept/process/log.hpp"
 #include "intercept/process/process.hpp"
-#include "progress/engine/simulated_costs.hpp"
+#include "progress/engine/simulation.hpp"
 #include "topology/place.hpp"
 
 namespace hcoll {
@@ -46,8 +46,8 @@ void Background::open(const Settings& local) {
     if (instance_ == nullptr) instance_ = new Background(local);
 }
 
-Background::Background(const Settings& local) : asked_mode_(local.progress), cores_(local.progress_cores) {
-    if (!local.enable || is_simulated) asked_mode_ = ProgressMode::off;
+Background::Background(const Settings& local)
+    : asked_mode_(local.enable && !is_simulated ? local.progress : ProgressMode::off), cores_(local.progress_cores) {
     if (asked_mode_ == ProgressMode::calls)
         mode_ = ProgressMode::calls;  // also where MPI is used through sessions alone
 }

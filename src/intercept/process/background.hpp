@@ -35,12 +35,15 @@ public:
     // Is anything in flight, and the calls that wait have to move it?
     static bool calls_must_move() {
         const InFlight& in_flight = instance_->in_flight_;
-        return in_flight.any() && (instance_->takes_calls_apart_ || in_flight.any_with_callers_part());
+        return in_flight.any() &&
+               (instance_->takes_calls_apart_.load(std::memory_order_relaxed) || in_flight.any_with_callers_part());
     }
     static bool is_any_in_flight() { return instance_->in_flight_.any(); }
     // Have all ranks of MPI_COMM_WORLD to take the vendor's blocking collectives apart? A blocking one on one rank and a
     // non-blocking one on another do not match, so this is nothing that a rank decides by what it has in flight.
-    static bool takes_collectives_apart() { return instance_->takes_collectives_apart_; }
+    static bool takes_collectives_apart() {
+        return instance_->takes_collectives_apart_.load(std::memory_order_relaxed);
+    }
     void agree(ProgressMode of_world);
     // MPI_Comm_idup is called. Several of them on a communicator, of which one has begun its messages on some ranks and not on others when the
     // next one is called, never end in Open MPI 4.1: it tells them apart by the order in which they move (comm_cid.c). So calls
@@ -53,7 +56,7 @@ public:
     int level_to_ask(int asked) const;
     int level_to_tell(int asked, int given);
     // The level that the application was told, where that is not the vendor's; -1 otherwise.
-    int told_level() const { return told_level_; }
+    int told_level() const { return told_level_.load(std::memory_order_relaxed); }
     // Before a session is made, and after MPI_Init: one more that keeps MPI going.
     void enter();
     // Before MPI_Finalize and MPI_Session_finalize: one less. Before the last, what is in flight is completed and the thread ends,
@@ -86,16 +89,17 @@ private:
     bool start_thread(int ranks_of_node, bool speaks);
 
     static Background* instance_;
-    ProgressMode asked_mode_;
-    std::vector<int> cores_;
+    const ProgressMode asked_mode_;
+    const std::vector<int> cores_;
     std::atomic<ProgressMode> mode_{ProgressMode::off};  // automatic no more
     std::mutex starting_;  // threads set communicators up, and make sessions, at the same time
     int users_ = 0;        // the world, and sessions
     bool has_warned_ = false;
     ProgressMode started_mode_ = ProgressMode::off;  // what is there to move anything
-    bool takes_calls_apart_ = false;
-    bool takes_collectives_apart_ = false;
-    int told_level_ = -1;
+    // Read by whatever threads make MPI calls, while another one sets a communicator up.
+    std::atomic<bool> takes_calls_apart_{false};
+    std::atomic<bool> takes_collectives_apart_{false};
+    std::atomic<int> told_level_{-1};
     std::atomic<bool> has_idups_{false};
     InFlight in_flight_;
     std::unique_ptr<ProgressThread> thread_;

@@ -1,6 +1,7 @@
 // Calls that libhcoll makes for itself on a communicator of the application.
 #pragma once
 
+#include "progress/engine/simulation.hpp"
 #include "progress/network/vendor.hpp"
 
 namespace hcoll {
@@ -9,9 +10,8 @@ namespace hcoll {
 class ErrorsReturn {
 public:
     explicit ErrorsReturn(MPI_Comm communicator) : communicator_(communicator) {
-#if defined(HCOLL_FLAVOUR_SIMGRID)
-        return;  // simulated ranks share one MPI_COMM_WORLD, with one handler, and SimGrid ends at an error anyway
-#endif
+        // Simulated ranks share one MPI_COMM_WORLD, with one handler, and a simulation ends at an error anyway.
+        if (is_simulated) return;
         if (mpi.Comm_get_errhandler(communicator, &handler_) == MPI_SUCCESS)
             is_set_ = mpi.Comm_set_errhandler(communicator, MPI_ERRORS_RETURN) == MPI_SUCCESS;
     }

@@ -10,7 +10,7 @@
 #include "intercept/process/errors_return.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/world_ranks.hpp"
-#include "progress/engine/simulated_costs.hpp"
+#include "progress/engine/simulation.hpp"
 #include "progress/node/shared_segment.hpp"
 #include "topology/shared_placements.hpp"
 

@@ -13,6 +13,7 @@
 #include "intercept/process/attributes.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/log.hpp"
+#include "progress/engine/simulation.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll {
@@ -95,13 +96,11 @@ void Process::remove_session(Session session) {
     std::erase(sessions_, session);
 }
 
-bool Process::find_started([[maybe_unused]] MPI_Group& group) {
-#if !defined(HCOLL_FLAVOUR_SIMGRID)
+bool Process::find_started(MPI_Group& group) {
     if (mpi.Group_from_session_pset == nullptr) return false;
     const std::lock_guard lock(agreeing_);
     for (const Session session : sessions_)
         if (mpi.Group_from_session_pset(session, "mpi://WORLD", &group) == MPI_SUCCESS) return true;
-#endif
     return false;
 }
 
@@ -115,11 +114,9 @@ void Process::start_world(std::string warning) {
     world_rank_ = rank;
     note_communicator(rank, size);
     set_finalize_hook();
-#if !defined(HCOLL_FLAVOUR_SIMGRID)
     // A process that was spawned has met its parents.
     MPI_Comm parent = MPI_COMM_NULL;
-    if (mpi.Comm_get_parent(&parent) != MPI_SUCCESS || parent != MPI_COMM_NULL) note_joining();
-#endif
+    if (!is_simulated && (mpi.Comm_get_parent(&parent) != MPI_SUCCESS || parent != MPI_COMM_NULL)) note_joining();
     std::shared_ptr<const AgreedSettings> all = agreed();
     int has_sessions = has_sessions_ ? 1 : 0;
     if (size > 1 && !spread_settings(rank, size, all, has_sessions)) return;
@@ -151,11 +148,10 @@ int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr
 // their neighbors, from each to the next. Which of the two it is the settings say, so that a rank that does not have them yet
 // listens to both of those that may have them for it. Nobody leaves before all have heard: no message of the application can
 // come between. `has_sessions`: of this process; becomes that of any.
-bool Process::spread_settings(int rank, [[maybe_unused]] int size, std::shared_ptr<const AgreedSettings>& agreed,
-                              [[maybe_unused]] int& has_sessions) const {
-#if defined(HCOLL_FLAVOUR_SIMGRID)
-    return broadcast_settings(MPI_COMM_WORLD, rank, agreed) == MPI_SUCCESS;  // simulated ranks cannot listen to two
-#else
+bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed,
+                              int& has_sessions) const {
+    // Simulated ranks cannot listen to two.
+    if (is_simulated) return broadcast_settings(MPI_COMM_WORLD, rank, agreed) == MPI_SUCCESS;
     const int tag = tag_upper_bound(MPI_COMM_WORLD);
     const auto number = static_cast<unsigned int>(rank);
     const int lowest_bit = static_cast<int>(number & -number);
@@ -206,7 +202,6 @@ bool Process::spread_settings(int rank, [[maybe_unused]] int size, std::shared_p
         is_well = is_well && send(&has_sessions, sizeof has_sessions, rank - 1) &&
                   recv(&has_sessions, sizeof has_sessions, rank - 1);
     return is_well && (!has_next || send(&has_sessions, sizeof has_sessions, rank + 1));
-#endif
 }
 
 void Process::add_warning(std::string warning) {

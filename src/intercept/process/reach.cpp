@@ -8,9 +8,8 @@ namespace hcoll {
 namespace {
 
 // Is the communicator within the processes that were started together, as this process's sessions name them?
-bool is_within_start([[maybe_unused]] MPI_Comm communicator) {
+bool is_within_start(MPI_Comm communicator) {
     bool is_within = false;
-#if !defined(HCOLL_FLAVOUR_SIMGRID)
     MPI_Group started = MPI_GROUP_NULL;
     MPI_Group group = MPI_GROUP_NULL;
     if (!Process::get().find_started(started)) return false;
@@ -19,7 +18,6 @@ bool is_within_start([[maybe_unused]] MPI_Comm communicator) {
         mpi.Group_free(&group);
     }
     mpi.Group_free(&started);
-#endif
     return is_within;
 }
 

@@ -47,10 +47,8 @@ public:
                                 MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T});
         add(reals, {MPI_FLOAT, MPI_DOUBLE, MPI_REAL, MPI_REAL4, MPI_REAL8, MPI_DOUBLE_PRECISION});
         add(c_complex, {MPI_C_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX});
-        add(other_complex, {MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16});
-#if !defined(HCOLL_FLAVOUR_SIMGRID)  // whose names for these do not exist (3.32)
-        add(other_complex, {MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX});
-#endif
+        add(other_complex, {MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16, MPI_CXX_FLOAT_COMPLEX,
+                            MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX});
         add(logicals, {MPI_C_BOOL, MPI_CXX_BOOL});
         add(pairs_of_integers, {MPI_2INT, MPI_2INTEGER});
         add(pairs_of_reals, {MPI_2REAL, MPI_2DOUBLE_PRECISION});

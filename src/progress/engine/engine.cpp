@@ -1,12 +1,12 @@
 #include "progress/engine/engine.hpp"
 
-#include <cassert>
+#include "base/check.hpp"
 
 namespace hcoll {
 
 Status Engine::start(const Plan& plan, const RunBuffers& buffers, Transport& transport, LocalOperations& operations,
                      Part part) {
-    assert(done() && "an engine runs one plan at a time");
+    check(done(), "an engine runs one plan at a time");
     part_ = part;
     plan_ = &plan;
     buffers_ = buffers;

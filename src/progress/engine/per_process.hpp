@@ -3,39 +3,28 @@
 
 #include <cstddef>
 #include <deque>
+#include <type_traits>
+
+#include "progress/engine/simulation.hpp"
 
 namespace hcoll {
 
-#if defined(HCOLL_FLAVOUR_SIMGRID)
-
-// The number of the simulated process that runs; 0 outside of all.
-std::size_t simulated_process();
-
-// Of one thread: simulated processes take turns.
+// Simulated processes take turns in one thread.
 template <typename Value>
 class PerProcess {
 public:
     Value& get() {
-        const std::size_t process = simulated_process();
-        while (values_.size() <= process) values_.emplace_back();
-        return values_[process];
+        if constexpr (is_simulated) {
+            const std::size_t process = simulated_process();
+            while (values_.size() <= process) values_.emplace_back();
+            return values_[process];
+        } else {
+            return values_;
+        }
     }
 
 private:
-    std::deque<Value> values_;  // what is added moves nothing
+    std::conditional_t<is_simulated, std::deque<Value>, Value> values_{};  // what is added to a deque moves nothing
 };
-
-#else
-
-template <typename Value>
-class PerProcess {
-public:
-    Value& get() { return value_; }
-
-private:
-    Value value_{};
-};
-
-#endif
 
 }  // namespace hcoll

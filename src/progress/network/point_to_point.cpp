@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "progress/engine/simulated_costs.hpp"
+#include "progress/engine/simulation.hpp"
 
 namespace hcoll {
 
@@ -219,14 +219,12 @@ Status PointToPoint::progress_one(std::vector<Token>& completed) {
 }
 
 // One at a time: what completes at the same moment of simulated time follows at once.
-Status PointToPoint::wait_for_one([[maybe_unused]] std::vector<Token>& completed) {
-#if defined(HCOLL_FLAVOUR_SIMGRID)
+Status PointToPoint::wait_for_one(std::vector<Token>& completed) {
     int index = MPI_UNDEFINED;
     const Status status = mpi.Waitany(static_cast<int>(requests_.size()), requests_.data(), &index, MPI_STATUS_IGNORE);
     if (status != MPI_SUCCESS || index == MPI_UNDEFINED) return status;
     completed.push_back(tokens_[static_cast<std::size_t>(index)]);
     remove(static_cast<std::size_t>(index));
-#endif
     return MPI_SUCCESS;
 }
 
@@ -247,9 +245,7 @@ void PointToPoint::abandon() {
             mpi.Request_free(&request);
             continue;
         }
-#if !defined(HCOLL_FLAVOUR_SIMGRID)
-        if (kinds_[i] == Kind::receive) mpi.Cancel(&request);
-#endif
+        if (kinds_[i] == Kind::receive && !is_simulated) mpi.Cancel(&request);
         // What has failed is complete, too: nothing is left to be said of it.
         (void)mpi.Wait(&request, MPI_STATUS_IGNORE);
     }

@@ -14,6 +14,16 @@
 #include <cstdint>
 #include <string>
 
+#if defined(HCOLL_FLAVOUR_SIMGRID)
+// Its header (3.32) names objects for these that do not exist: types of the same elements take their place.
+#undef MPI_CXX_FLOAT_COMPLEX
+#undef MPI_CXX_DOUBLE_COMPLEX
+#undef MPI_CXX_LONG_DOUBLE_COMPLEX
+#define MPI_CXX_FLOAT_COMPLEX MPI_COMPLEX8
+#define MPI_CXX_DOUBLE_COMPLEX MPI_COMPLEX16
+#define MPI_CXX_LONG_DOUBLE_COMPLEX MPI_COMPLEX32
+#endif
+
 namespace hcoll {
 
 // MPI_Session, which headers have from MPI-4 on.
@@ -27,8 +37,10 @@ using Session = void*;
 
 struct Vendor {
 #define HCOLL_VENDOR_FUNCTION(name) decltype(&MPI_##name) name = nullptr;
+#define HCOLL_VENDOR_FUNCTION_NOT_SIMULATED(name) HCOLL_VENDOR_FUNCTION(name)
 #include "progress/network/vendor_functions.def"
 #undef HCOLL_VENDOR_FUNCTION
+#undef HCOLL_VENDOR_FUNCTION_NOT_SIMULATED
     // Large counts, of MPI-4: nullptr where the vendor has none.
     int (*Bcast_c)(void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = nullptr;
     int (*Reduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm) = nullptr;

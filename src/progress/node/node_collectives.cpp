@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-#include "progress/node/check.hpp"
+#include "base/check.hpp"
 #include "progress/node/node_area.hpp"
 
 namespace hcoll {

@@ -164,7 +164,9 @@ private:
     int source_of(int root) const {
         return is_flat_ || is_in_group(root) || rank_ == group_.front() ? root : group_.front();
     }
-    bool forwards_from(int root) const { return !is_flat_ && group_.size() > 1 && rank_ == group_.front() && !is_in_group(root); }
+    bool forwards_from(int root) const {
+        return !is_flat_ && group_.size() > 1 && rank_ == group_.front() && !is_in_group(root);
+    }
     void forward_header(int root, std::uint64_t operation, std::size_t bytes);
     void send_short(std::uint64_t operation, const std::byte* data, std::size_t bytes);
     void take_short(int root, std::uint64_t operation, std::size_t bytes, std::byte* data, std::size_t capacity);
@@ -204,7 +206,7 @@ private:
     bool is_flat_ = true;       // there is one only
     std::vector<int> group_of_rank_;
     std::vector<const std::byte*> operands_;  // of one combination, by rank
-    int source_ = 0;  // of the Bcast that was waited for
+    int source_ = 0;                          // of the Bcast that was waited for
     int since_progress_ = 0;
     std::uint64_t operation_ = 0;                   // so far, with messages
     std::uint64_t known_done_ = 0;                  // all ranks are done with that many of them, at least

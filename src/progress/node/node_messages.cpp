@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "progress/node/check.hpp"
+#include "base/check.hpp"
 
 namespace hcoll {
 

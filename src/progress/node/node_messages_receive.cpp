@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "progress/node/check.hpp"
+#include "base/check.hpp"
 #include "progress/node/node_messages.hpp"
 #include "progress/node/shared_copy.hpp"
 

@@ -145,10 +145,9 @@ private:
 std::unique_ptr<PeerMemory> make_xpmem_memory(int ranks) {
     const Xpmem* functions = load_xpmem();
     if (functions == nullptr) return nullptr;
-    constexpr std::uintptr_t owner_and_group = 0600;
-    const SegmentId own =
-        functions->make(nullptr, all_memory, permit_mode,
-                        reinterpret_cast<void*>(owner_and_group));  // NOLINT(performance-no-int-to-ptr)
+    constexpr std::uintptr_t owner_alone = 0600;
+    const SegmentId own = functions->make(nullptr, all_memory, permit_mode,
+                                          reinterpret_cast<void*>(owner_alone));  // NOLINT(performance-no-int-to-ptr)
     if (own < 0) return nullptr;
     return std::make_unique<XpmemMemory>(*functions, own, ranks);
 }

@@ -1,8 +1,6 @@
-#include "progress/engine/simulated_costs.hpp"
+#include "progress/engine/simulation.hpp"
 
 #include <simgrid/s4u.hpp>
-
-#include "progress/engine/per_process.hpp"
 
 namespace hcoll {
 

@@ -1,6 +1,9 @@
-// What the library's own work costs in a simulation, where only messages take time by themselves. Elsewhere: nothing.
+// The seam to a simulation, where one process holds all ranks, and where only messages take time by themselves. Whatever is different
+// there asks `is_simulated`; no other file of the library asks which MPI it is compiled for because of a simulation, but for
+// vendor.hpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace hcoll {
@@ -9,6 +12,10 @@ namespace hcoll {
 
 inline constexpr bool is_simulated = true;
 
+// The number of the simulated process that runs; 0 outside of all.
+std::size_t simulated_process();
+
+// What the library's own work costs.
 struct SimulatedCosts {
     double copy_seconds_per_byte = 0;
     double reduce_seconds_per_byte = 0;  // of the result, for one operation
@@ -24,6 +31,7 @@ bool charge_reduction(std::uint64_t bytes);
 #else
 
 inline constexpr bool is_simulated = false;
+inline constexpr std::size_t simulated_process() { return 0; }
 inline constexpr bool charge_copy(std::uint64_t) { return true; }
 inline constexpr bool charge_reduction(std::uint64_t) { return true; }
 
