@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
-#include <utility>
 #include <vector>
 
 #include "algorithms/plan.hpp"
@@ -45,6 +44,13 @@ inline RandomCollective random_collective(int ranks, std::size_t cell_bytes, std
     const auto below = [&](std::size_t limit) { return static_cast<std::size_t>(random() % limit); };
     RandomCollective made;
     std::vector<bool> takes_part(static_cast<std::size_t>(ranks), false);
+    // One of the first `before` messages that this rank receives; -1 where there is none.
+    const auto earlier_to = [&](int rank, std::size_t before) {
+        std::vector<int> earlier;
+        for (std::size_t i = 0; i < before; ++i)
+            if (made.messages[i].to == rank) earlier.push_back(static_cast<int>(i));
+        return earlier.empty() ? -1 : earlier[below(earlier.size())];
+    };
     const auto add_from = [&](int from) {
         std::vector<std::byte>& content = made.contents.emplace_back(lengths[below(lengths.size())]);
         for (std::byte& each : content) each = static_cast<std::byte>(random());
@@ -59,9 +65,8 @@ inline RandomCollective random_collective(int ranks, std::size_t cell_bytes, std
                                   .to = others[i],
                                   .tag = static_cast<std::uint32_t>(made.messages.size()),
                                   .content = made.contents.size() - 1};
-            for (std::size_t earlier = 0; earlier < before; ++earlier)
-                for (auto [rank, after] : {std::pair{from, &message.sent_after}, {message.to, &message.asked_after}})
-                    if (made.messages[earlier].to == rank && below(3) == 0) *after = static_cast<int>(earlier);
+            message.sent_after = below(4) == 0 ? earlier_to(from, before) : -1;
+            message.asked_after = below(16) != 0 ? earlier_to(message.to, before) : -1;
             made.messages.push_back(message);
             takes_part[static_cast<std::size_t>(message.to)] = true;
         }
@@ -69,7 +74,7 @@ inline RandomCollective random_collective(int ranks, std::size_t cell_bytes, std
     };
     // In some, messages are more than cells, lines, and places for grants.
     constexpr std::size_t one_crowded_in = 20;
-    constexpr std::size_t many = 300;
+    constexpr std::size_t many = 400;
     const std::size_t groups = below(one_crowded_in) == 0 ? many : 1 + below(6);
     for (std::size_t i = 0; i < groups; ++i) add_from(static_cast<int>(below(static_cast<std::size_t>(ranks))));
     for (int rank = 0; rank < ranks; ++rank)
