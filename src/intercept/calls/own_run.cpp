@@ -13,6 +13,8 @@
 #include "intercept/types/datatype.hpp"
 #include "intercept/types/reduction_kernel.hpp"
 #include "progress/engine/cancellation.hpp"
+#include "progress/engine/in_order.hpp"
+#include "progress/engine/simulation.hpp"
 
 namespace hcoll {
 
@@ -103,12 +105,7 @@ private:
     bool is_known_ = false;
 };
 
-int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, ScratchLease& scratch, MPI_Datatype type,
-             const Elements& elements, MPI_Op op, LocalOperations& operations) {
-    const CancellationAtPoints cancellation;
-    UnfinishedRun run(own, scratch);
-    own.network.begin(type, elements.bytes, op);
-    own.transport.begin(elements);
+Status run_by_engine(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, LocalOperations& operations) {
     Status status = own.engine.start(plan, buffers, own.transport, operations);
     while (status == MPI_SUCCESS && !own.engine.done()) {
         if constexpr (is_simulated) own.network.may_wait(!own.engine.has_work());
@@ -117,6 +114,26 @@ int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, Sc
             Background::get().in_flight().drive();
         CancellationAtPoints::here();
     }
+    return status;
+}
+
+// What is in flight beside it moves only by an engine's looks. In a simulation instructions cost nothing.
+bool may_run_in_order(const Plan& plan, std::uint64_t unit_bytes) {
+    return !is_simulated && !plan.sequence.empty() && plan.steps_to_last_receive <= most_steps_in_order &&
+           plan.longest_message * unit_bytes <= longest_in_order && !Background::calls_must_move();
+}
+
+enum class Addresses : std::uint8_t { real, imaginary };
+
+int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, ScratchLease& scratch, MPI_Datatype type,
+             const Elements& elements, MPI_Op op, LocalOperations& operations, Addresses addresses = Addresses::real) {
+    const CancellationAtPoints cancellation;
+    UnfinishedRun run(own, scratch);
+    own.network.begin(type, elements.bytes, op);
+    own.transport.begin(elements);
+    const bool in_order = addresses == Addresses::real && may_run_in_order(plan, elements.bytes);
+    Status status = in_order ? run_in_order(plan, buffers, own.transport, operations)
+                                   : run_by_engine(own, plan, buffers, operations);
     run.end(status);
     if (status == MPI_SUCCESS) status = own.transport.outcome();
     return error_of(own, status);
@@ -146,7 +163,8 @@ int run_plan_of_bytes(OwnAlgorithms& own, const Plan& plan, RunBuffers buffers, 
     if (signature.is_empty()) return run_plan(own, plan, buffers, scratch, MPI_BYTE, {}, MPI_OP_NULL, operations);
     SignaturePacking packing(signature);
     own.packing.begin(signature);
-    const int status = run_plan(own, plan, buffers, scratch, MPI_BYTE, {.packing = &packing}, MPI_OP_NULL, operations);
+    const int status = run_plan(own, plan, buffers, scratch, MPI_BYTE, {.packing = &packing}, MPI_OP_NULL, operations,
+                                Addresses::imaginary);
     own.packing.end();
     return status;
 }
