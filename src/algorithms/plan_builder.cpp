@@ -250,7 +250,8 @@ void PlanBuilder::find_sequence() {
     std::vector<std::uint32_t> waiting(count);
     std::vector<std::uint32_t> sends_over(count, 0);
     std::uint32_t sends = 0;
-    std::vector<std::uint32_t> needed_by(count, count);  // the first step that is no receive and waits for it, at whatever remove
+    std::vector<std::uint32_t> needed_by(
+        count, count);  // the first step that is no receive and waits for it, at whatever remove
     for (std::uint32_t index = count; index-- > 0;) {
         const Step& step = plan_.steps[index];
         if (step.kind == StepKind::collective) return;
@@ -275,7 +276,8 @@ void PlanBuilder::find_sequence() {
         const Step& step = plan_.steps[index];
         plan_.sequence.push_back({index, sends_over[index]});
         if (step.kind == StepKind::send) ++sends;
-        if (step.kind == StepKind::recv) plan_.steps_to_last_receive = static_cast<std::uint32_t>(plan_.sequence.size());
+        if (step.kind == StepKind::recv)
+            plan_.steps_to_last_receive = static_cast<std::uint32_t>(plan_.sequence.size());
         if (step.is_message())
             plan_.longest_message = std::max({plan_.longest_message, step.source.length, step.target.length});
         for (std::uint32_t i = 0; i < step.successors; ++i) {

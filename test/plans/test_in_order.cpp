@@ -112,8 +112,12 @@ public:
     }
     Status send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) override {
         if (const Status status = begin_send(peer, tag, data, units, 0); status != 0) return status;
-        return turns_.wait(rank_, [this, peer, tag] { return !sends_.contains({rank_, peer, tag}); }) ? 0
-                                                                                                      : status_deadlock;
+        return turns_.wait(rank_,
+                           [this, peer, tag] {
+                               return !sends_.contains({rank_, peer, tag});
+                           })
+                   ? 0
+                   : status_deadlock;
     }
     Status recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) override {
         const Route route{peer, rank_, tag};

@@ -52,6 +52,11 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
     const OwnAlgorithms* own = known == nullptr ? nullptr : known->own_for(Collective::bcast);
     if (own != nullptr && own->node != nullptr && screen_bcast(*known, buffer, count, type, root).is_fine()) [[likely]]
         return bcast_of_node(*known, buffer, count, type, root, pass_on);
+    if (own != nullptr && own->node == nullptr && own->repeated_bcast.is_for(elements, type, root) &&
+        buffer != nullptr && buffer != MPI_IN_PLACE) [[likely]]
+        return noted(name_of(Collective::bcast), count, type, own->repeated_bcast.decision->what,
+                     own->repeated_bcast.decision->why,
+                     [&] { return repeat_bcast(*known, own->repeated_bcast, buffer); });
     return dispatch<Collective::bcast>(
         comm, count, type, pass_on,
         [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
@@ -88,6 +93,10 @@ inline const OwnAlgorithms::RepeatedReduction* find_repeated(const Communicator*
     if (own == nullptr) return nullptr;
     const auto& last = own->repeated_reductions[static_cast<std::size_t>(collective)];
     if (!last.is_for(reduction.count, reduction.type, reduction.op)) return nullptr;
+    if (last.plan != nullptr) {
+        const bool in_place = reduction.send_buffer == MPI_IN_PLACE;
+        if (last.root != reduction.root || last.in_place != in_place) return nullptr;
+    }
     if (reduction.root < 0 || reduction.root >= communicator->size()) return nullptr;
     const bool is_root = collective == Collective::allreduce || communicator->rank() == reduction.root;
     return has_valid_buffers(reduction, is_root, is_root) ? &last : nullptr;
@@ -128,6 +137,7 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
     Communicator* repeating = Communicator::find(comm);
     if (const auto* last = find_repeated<collective>(repeating, reduction)) [[likely]]
         return noted(name_of(collective), count, reduction.type, last->decision->what, last->decision->why, [&] {
+            if (last->plan != nullptr) return repeat_reduction(*repeating, *last, reduction);
             return run_shared_reduction(*repeating, *last->decision, collective, reduction, last->known);
         });
     return dispatch<collective>(

@@ -9,9 +9,10 @@ namespace hcoll {
 
 namespace {
 
-// What a peer may be left to keep: so many bytes, a message counting at least its share of 256.
+// What a peer may be left to keep: so many bytes, a message counting at least its share of 1024, since MPI libraries keep some
+// hundred bytes beside each.
 constexpr std::uint32_t most_ahead = 1 << 20;
-constexpr std::uint32_t message_weight = most_ahead / 256;
+constexpr std::uint32_t message_weight = most_ahead / 1024;
 
 constexpr std::uint64_t most_count = std::uint64_t{1} << 30;
 
@@ -205,8 +206,8 @@ Status PointToPoint::send_now(int peer, std::uint32_t tag, const std::byte* data
 
 Status PointToPoint::recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) {
     const Carriers::Carrier from = carriers_.from(peer);
-    return note_truncation(mpi.Recv(data, static_cast<int>(units), type_, from.peer, tag_of(tag), from.communicator,
-                                    MPI_STATUS_IGNORE));
+    return note_truncation(
+        mpi.Recv(data, static_cast<int>(units), type_, from.peer, tag_of(tag), from.communicator, MPI_STATUS_IGNORE));
 }
 
 Status PointToPoint::finish_sends(Token first_left) {

@@ -1,6 +1,5 @@
 #include "progress/node/waiting.hpp"
 
-
 #include <algorithm>
 #include <bit>
 
