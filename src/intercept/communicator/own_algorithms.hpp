@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "intercept/communicator/neighbors.hpp"
+#include "intercept/communicator/shared_rooms.hpp"
 #include "intercept/types/packing_transport.hpp"
 #include "intercept/types/reduction_kernel.hpp"
 #include "progress/engine/engine.hpp"
@@ -20,7 +21,6 @@
 #include "progress/node/node_collectives.hpp"
 #include "progress/node/node_peers.hpp"
 #include "progress/node/routed_transport.hpp"
-#include "progress/node/shared_segment.hpp"
 #include "topology/placement.hpp"
 #include "tuning/selection.hpp"
 
@@ -129,7 +129,7 @@ struct OwnAlgorithms {
     PackingTransport packing;  // over the network; inside a node, messages are packed as they are carried
     RoutedTransport transport;
     // Of the ranks of this rank's node, where a decision asks for it.
-    SharedSegment segment;
+    std::shared_ptr<SharedRooms> rooms;
     std::unique_ptr<NodePeers> peers;       // where there is a segment
     std::unique_ptr<NodeCollectives> node;  // where they are all ranks
     // Predefined operations on predefined types that were used, the last one first.

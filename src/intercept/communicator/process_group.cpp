@@ -38,7 +38,7 @@ std::shared_ptr<const GroupFacts> ProcessGroups::facts_of(const ProcessGroup& gr
 void ProcessGroups::learn(ProcessGroup& group, const GroupFacts& facts) {
     auto learned = std::make_shared<const GroupFacts>(facts);
     const std::lock_guard lock(mutex_);
-    if (group.facts_ == nullptr) group.facts_ = std::move(learned);
+    if (group.facts_ == nullptr || facts.rooms != group.facts_->rooms) group.facts_ = std::move(learned);
 }
 
 std::uint64_t ProcessGroups::draw_serial() {
@@ -95,6 +95,15 @@ OwnAlgorithms* ProcessGroups::add(ProcessGroup& group, std::unique_ptr<OwnAlgori
     part.is_reserved = true;
     ++duplicates_;
     return part.own.get();
+}
+
+std::unique_ptr<OwnAlgorithms> ProcessGroups::remove(ProcessGroup& group, const OwnAlgorithms& own) {
+    const std::lock_guard lock(mutex_);
+    ProcessGroup::Part* part = part_of(group, own);
+    std::unique_ptr<OwnAlgorithms> removed = std::move(part->own);
+    group.parts_.erase(group.parts_.begin() + (part - group.parts_.data()));
+    --duplicates_;
+    return removed;
 }
 
 std::uint64_t ProcessGroups::look_for_little_used(ProcessGroup& group, std::uint64_t fewer_than) {

@@ -28,6 +28,9 @@ struct GroupFacts {
     std::shared_ptr<const Placement> placement;
     DecisionTables decisions;
     NonblockingTables nonblocking;
+    // Of those that have been made, the last ones; nullptr where there are none to share.
+    std::shared_ptr<SharedRooms> rooms;
+    std::shared_ptr<PeerMemory> copies;  // proven between the ranks of the node; nullptr where they are not
 };
 
 // From any thread.
@@ -58,7 +61,7 @@ public:
     ProcessGroup* find(const WorldRanks& who);
     ProcessGroup& find_or_add(const std::optional<WorldRanks>& who);
 
-    // nullptr until they are found; the same ones from then on.
+    // nullptr until they are found; the same ones from then on, but for the rooms.
     std::shared_ptr<const GroupFacts> facts_of(const ProcessGroup& group);
     void learn(ProcessGroup& group, const GroupFacts& facts);
 
@@ -74,6 +77,8 @@ public:
     void unreserve(ProcessGroup& group, const OwnAlgorithms& own);
     // From now on it is used by that communicator, or by none.
     void hand_over(ProcessGroup& group, const OwnAlgorithms& own, Communicator* user);
+    // Nobody has been told of it: gives it back.
+    std::unique_ptr<OwnAlgorithms> remove(ProcessGroup& group, const OwnAlgorithms& own);
     // Keeps it, set aside for the communicator that is being set up. Where it throws std::bad_alloc, nothing has changed.
     OwnAlgorithms* add(ProcessGroup& group, std::unique_ptr<OwnAlgorithms>& own);
     // Before a session ends: frees what no communicator uses of groups that nothing tells from others, for whom nobody will come.

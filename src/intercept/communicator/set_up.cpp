@@ -92,7 +92,22 @@ void SetUp::tell_about_group() {
     const std::uint64_t serial_of_idle = reserved_ == nullptr ? 0 : reserved_->serial;
     all_[idle] = serial_of_idle;
     all_[inverse_idle] = ~serial_of_idle;
-    all_[lacks_facts] = group_ != nullptr && ProcessGroups::get().facts_of(*group_) != nullptr ? 0 : 1;
+    const std::shared_ptr<const GroupFacts> facts =
+        group_ == nullptr ? nullptr : ProcessGroups::get().facts_of(*group_);
+    all_[lacks_facts] = facts != nullptr ? 0 : 1;
+    // Whoever gets an idle part needs no room.
+    if (facts != nullptr && facts->rooms != nullptr && reserved_ == nullptr) {
+        rooms_ = facts->rooms;
+        room_ = rooms_->take();
+    }
+    const std::uint64_t name_of_room = room_ == SharedRooms::none ? 0 : rooms_->name_of(room_);
+    all_[room] = name_of_room;
+    all_[inverse_room] = ~name_of_room;
+}
+
+void SetUp::give_room_back() {
+    if (room_ != SharedRooms::none) rooms_->give_back(std::exchange(room_, SharedRooms::none));
+    rooms_ = nullptr;
 }
 
 bool SetUp::meet() {
@@ -134,6 +149,7 @@ bool SetUp::find_group() {
         return true;
     }
     if (reserved_ != nullptr) groups.unreserve(*group_, *std::exchange(reserved_, nullptr));
+    give_room_back();
     group_ = nullptr;
     if (of_.reach == Reach::world) {
         std::vector<int> table;
@@ -157,6 +173,7 @@ SetUp::Result SetUp::run() {
         const ErrorsReturn errors_return(of_.handle);
         result = choose();
         if (reserved_ != nullptr && result.own != reserved_) ProcessGroups::get().unreserve(*group_, *reserved_);
+        if (result.own == nullptr || result.own->rooms != rooms_) give_room_back();
     }
     return result;
 }
@@ -197,7 +214,8 @@ SetUp::Result SetUp::choose() {
                                  of_.size, reason::limit));
         return {.why_vendor = reason::limit};
     }
-    if (const char* why = make(); why != nullptr) return {.why_vendor = why};
+    if (const char* why = has_room() && !wants_leaders() ? make_in_room() : make(); why != nullptr)
+        return {.why_vendor = why};
     groups.hand_over(*group_, *kept_, of_.user);
     return {.own = kept_, .group = group_};
 }
@@ -312,6 +330,30 @@ const char* SetUp::make() {
     return keep() ? nullptr : reason::no_memory;
 }
 
+// Where all that there is to find is known, and there is a room: every rank makes its part, and they meet once.
+const char* SetUp::make_in_room() {
+    MPI_Comm duplicate = make_own_communicator(of_.handle);
+    const bool has_memory = duplicate != MPI_COMM_NULL && has_memory_for([&] {
+                                own_ = std::make_unique<OwnAlgorithms>(duplicate, of_.rank, Carriers(duplicate),
+                                                                       static_cast<int>(~all_[fewest_tags]), settings(),
+                                                                       facts_.placement, MPI_COMM_NULL);
+                                own_->serial = all_[serial];
+                                own_->rooms = rooms_;
+                                if (enter(room_) != 0) throw std::bad_alloc();
+                                if (facts_.copies != nullptr) own_->node->adopt_single_copy(facts_.copies);
+                                own_->decide(facts_.decisions, facts_.nonblocking);
+                                kept_ = ProcessGroups::get().add(*group_, own_);
+                            });
+    std::array<std::uint64_t, 2> lacks = {duplicate == MPI_COMM_NULL ? 1U : 0U, has_memory ? 0U : 1U};
+    if (agree(lacks) && lacks[1] == 0) return nullptr;
+    // If some rank has no duplicate, freeing it, which is collective, could wait for ever: it is left alone. Nor is the room used again.
+    if (kept_ != nullptr) ProcessGroups::get().remove(*group_, *kept_);
+    kept_ = nullptr;
+    own_.reset();
+    room_ = SharedRooms::none;
+    return lacks[0] != 0 ? reason::no_context : reason::no_memory;
+}
+
 // What its calls run is decided, and its group has it: the same on all ranks, after which nothing can fail on one of them alone.
 bool SetUp::keep() {
     const bool is_kept = has_memory_for([&] {
@@ -322,12 +364,16 @@ bool SetUp::keep() {
     return !is_true_anywhere(!is_kept);
 }
 
+bool SetUp::wants_leaders() const {
+    return facts_.placement->nodes() != 1 &&
+           is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.wants_leaders(); });
+}
+
 // A communicator of the nodes' leaders, where a decision wants one. Without it, those algorithms use the library's own trees, on all
 // ranks alike.
 MPI_Comm SetUp::make_leaders(MPI_Comm duplicate) {
     const Placement& placement = *facts_.placement;
-    const auto wants_leaders = [](const Decision& decision) { return decision.wants_leaders(); };
-    if (placement.nodes() == 1 || !is_any_decision(facts_.decisions, wants_leaders)) return MPI_COMM_NULL;
+    if (!wants_leaders()) return MPI_COMM_NULL;
     std::vector<int> ranks;
     MPI_Comm leaders = MPI_COMM_NULL;
     const bool has_memory = has_memory_for([&] {
@@ -361,6 +407,8 @@ void SetUp::make_carriers() {
     const bool wants_single_copy =
         own_->node != nullptr &&
         is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.single_copy != 0; });
+    facts_.rooms = own_->rooms;
+    facts_.copies = nullptr;
     if (!wants_single_copy || !find_single_copy(settings().single_copy)) return;
     // What the rules say is for cores that are far apart; whom a setting asks for it gets it.
     if (all_[lacks_facts] == 0 || settings().single_copy != SingleCopyWay::automatic || is_single_copy_faster()) return;
