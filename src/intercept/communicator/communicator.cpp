@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <dlfcn.h>
 #include <deque>
 #include <limits>
 #include <mutex>
@@ -55,12 +54,6 @@ bool waits_for_all(Collective collective, std::uint64_t bytes) {
 }
 
 }  // namespace
-
-bool has_gpu_runtime() {
-    for (const char* symbol : {"cuInit", "hipInit", "zeInit"})
-        if (dlsym(RTLD_DEFAULT, symbol) != nullptr) return true;
-    return false;
-}
 
 // ---- found and counted ----
 

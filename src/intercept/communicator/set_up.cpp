@@ -10,6 +10,7 @@
 #include "intercept/communicator/segment_use.hpp"
 #include "intercept/process/attributes.hpp"
 #include "intercept/process/background.hpp"
+#include "intercept/process/device_memory.hpp"
 #include "intercept/process/errors_return.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/taken_apart.hpp"
@@ -124,7 +125,7 @@ bool SetUp::meet() {
     all_[inverse_hash] = ~agreed_->hash;
     all_[no_room] = groups.duplicates() < settings().communicators ? 0 : 1;
     all_[not_watched] = of_.is_watched ? 0 : 1;
-    all_[device] = has_gpu_runtime() ? 1 : 0;
+    all_[device] = DeviceMemory::is_any_unknown() ? 1 : 0;
     all_[no_progress] = Background::get().is_possible_on(of_.reach == Reach::world) ? 0 : 1;
     all_[fewest_tags] = ~static_cast<std::uint64_t>(tag_upper_bound(of_.handle));
     all_[unearned] = is_earned() ? 0 : 1;
