@@ -148,10 +148,22 @@ struct Phase {
     }
 };
 
+// A step of a short plan that is run in order, and how many of the sends before it have to be over first.
+struct InOrderStep {
+    std::uint32_t step = 0;
+    std::uint32_t sends_over = 0;
+};
+
 struct Plan {
     std::uint32_t sends = 1;
     std::uint32_t receives = 1;
     CallersPart callers_part = CallersPart::none;
+    // Of a plan of one segment without anything that only a pipeline or the background has: the order in which its steps may be run
+    // one after another (progress/engine/in_order.hpp), how many of them there are up to the last receive, and the length of the
+    // longest message in units. Others have no sequence.
+    std::vector<InOrderStep> sequence;
+    std::uint32_t steps_to_last_receive = 0;
+    std::uint64_t longest_message = 0;
     std::vector<Phase> phases;
     std::vector<Step> steps;
     std::vector<std::uint32_t> successors;  // counted from the first step of the phase
@@ -177,7 +189,7 @@ struct Plan {
     // What keeping this plan costs.
     std::size_t memory_bytes() const {
         return sizeof(Plan) + phases.capacity() * sizeof(Phase) + steps.capacity() * sizeof(Step) +
-               successors.capacity() * sizeof(std::uint32_t);
+               successors.capacity() * sizeof(std::uint32_t) + sequence.capacity() * sizeof(InOrderStep);
     }
 };
 

@@ -1,6 +1,7 @@
 #include "algorithms/plan_builder.hpp"
 
 #include <bit>
+#include <set>
 #include <utility>
 
 #include "base/check.hpp"
@@ -241,8 +242,55 @@ void PlanBuilder::end_phase() {
     free_parts_.clear();
 }
 
+// The steps of a plan of one segment one after another: each as early as it can be, but receives, for which a rank has to wait, only
+// when nothing else is left to do, and then the one that the first of the others waits for.
+void PlanBuilder::find_sequence() {
+    if (plan_.phases.size() != 1 || plan_.phases.front().is_ring() || plan_.phases.front().segments() != 1) return;
+    const auto count = static_cast<std::uint32_t>(plan_.steps.size());
+    std::vector<std::uint32_t> waiting(count);
+    std::vector<std::uint32_t> sends_over(count, 0);
+    std::uint32_t sends = 0;
+    std::vector<std::uint32_t> needed_by(
+        count, count);  // the first step that is no receive and waits for it, at whatever remove
+    for (std::uint32_t index = count; index-- > 0;) {
+        const Step& step = plan_.steps[index];
+        if (step.kind == StepKind::collective) return;
+        waiting[index] = step.dependencies;
+        if (step.kind != StepKind::recv) needed_by[index] = index;
+        for (std::uint32_t i = 0; i < step.successors; ++i)
+            needed_by[index] = std::min(needed_by[index], needed_by[plan_.successors[step.first_successor + i]]);
+    }
+    std::set<std::uint32_t> ready;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> receives;  // that are ready, by who needs them
+    const auto release = [&](std::uint32_t index) {
+        if (plan_.steps[index].kind == StepKind::recv)
+            receives.emplace(needed_by[index], index);
+        else
+            ready.insert(index);
+    };
+    for (std::uint32_t index = 0; index < count; ++index)
+        if (waiting[index] == 0) release(index);
+    while (!ready.empty() || !receives.empty()) {
+        const std::uint32_t index =
+            ready.empty() ? receives.extract(receives.begin()).value().second : ready.extract(ready.begin()).value();
+        const Step& step = plan_.steps[index];
+        plan_.sequence.push_back({index, sends_over[index]});
+        if (step.kind == StepKind::send) ++sends;
+        if (step.kind == StepKind::recv)
+            plan_.steps_to_last_receive = static_cast<std::uint32_t>(plan_.sequence.size());
+        if (step.is_message())
+            plan_.longest_message = std::max({plan_.longest_message, step.source.length, step.target.length});
+        for (std::uint32_t i = 0; i < step.successors; ++i) {
+            const std::uint32_t next = plan_.successors[step.first_successor + i];
+            if (step.kind == StepKind::send) sends_over[next] = sends;
+            if (--waiting[next] == 0) release(next);
+        }
+    }
+}
+
 Plan PlanBuilder::finish() {
     end_phase();
+    find_sequence();
     return std::exchange(plan_, Plan{});
 }
 

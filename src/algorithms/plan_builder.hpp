@@ -97,6 +97,7 @@ private:
     std::uint64_t wanted_segment(std::uint64_t units) const;
     void begin_phase(const Phase& phase);
     void end_phase();
+    void find_sequence();
     std::uint32_t next_channel(StepKind kind, int peer);
     void add(Step step, int after = no_step);
     static void find_conflicts(std::vector<Access>& accesses, const Region& region, const Step& step, bool is_write,

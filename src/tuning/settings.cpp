@@ -188,6 +188,16 @@ const std::vector<Setting>& registry() {
          "that talk to others are replaced, no memory is shared, and where ranks sit does not matter",
          true, [](Settings& settings, std::string_view text) { return parse_on_off(text, settings.sparse); },
          [](const Settings& settings) { return std::string(on_off_text(settings.sparse)); }},
+        {"LIBHCOLL_GPU", "choice", "auto, on or off",
+         "are buffers in a GPU's memory, which collectives that run here copy through the host's? auto asks the GPU's "
+         "runtime (CUDA, HIP) about each buffer where this machine has a device and the runtime is loaded; on as if "
+         "there "
+         "were one; off never",
+         false,
+         [](Settings& settings, std::string_view text) {
+             return parse_name(text, gpu_use_names, "value", settings.gpu);
+         },
+         [](const Settings& settings) { return std::string(gpu_use_names[static_cast<std::size_t>(settings.gpu)]); }},
         {"LIBHCOLL_SETUP_CALLS", "number", "auto, or 0 to 1G",
          "how many blocking collective calls on a communicator go to the MPI library before its own duplicate is made, "
          "in the "

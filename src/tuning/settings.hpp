@@ -50,6 +50,10 @@ inline constexpr std::string_view single_copy_names[] = {"auto", "off", "cma", "
 enum class ProgressMode : std::uint8_t { automatic, thread, calls, off };
 inline constexpr std::string_view progress_mode_names[] = {"auto", "thread", "calls", "off"};
 
+// LIBHCOLL_GPU: are buffers asked about?
+enum class GpuUse : std::uint8_t { automatic, on, off };
+inline constexpr std::string_view gpu_use_names[] = {"auto", "on", "off"};
+
 enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
 inline constexpr std::string_view log_level_names[] = {"off", "error", "warn", "info", "debug"};
 
@@ -72,6 +76,7 @@ struct Settings {
     bool shared_memory = true;
     SingleCopyWay single_copy = SingleCopyWay::automatic;
     ProgressMode progress = ProgressMode::automatic;
+    GpuUse gpu = GpuUse::automatic;
     LogLevel log = LogLevel::warn;
 
     bool leave_all_to_vendor() const {

@@ -3,6 +3,8 @@
 //
 //   --quick   fewer counts and roots
 //   --brief   the same, on MPI_COMM_WORLD alone: a second
+//   --vendor  no random types: by the MPI library's own calls, MPICH 4.0.2's MPI_Scatter and MPI_Gather of long items of some of them end
+//             with MPI_ERR_TRUNCATE
 #include "../support/communicator_set.hpp"
 #include "../support/guarded_buffer.hpp"
 #include "../support/layouts.hpp"
@@ -262,6 +264,7 @@ int main(int argc, char** argv) {
     Program program(argc, argv, "blocks");
     const bool brief = program.options().flag("--brief");
     const bool quick = program.options().flag("--quick") || brief;
+    const bool vendor = program.options().flag("--vendor");
     program.options().reject_rest();
     std::uint64_t calls = 0;
     {
@@ -272,7 +275,7 @@ int main(int argc, char** argv) {
             Sweep sweep(on, program.seed(), quick);
             sweep_counts(sweep, quick);
             sweep_layouts(sweep, layouts);
-            sweep_random_layouts(sweep, program.seed());
+            if (!vendor) sweep_random_layouts(sweep, program.seed());
             check_common_origin(on);
             calls += sweep.calls();
         }

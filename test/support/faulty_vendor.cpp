@@ -85,6 +85,16 @@ void start() {
     NEXT(PMPI_Barrier)(state().all);
 }
 
+// Waits for a message that nobody else knows of; one that fails is taken back.
+int finish(MPI_Request* request, MPI_Status* told) {
+    const int status = PMPI_Wait(request, told);
+    if (status != MPI_SUCCESS && *request != MPI_REQUEST_NULL) {
+        PMPI_Cancel(request);
+        PMPI_Wait(request, MPI_STATUS_IGNORE);
+    }
+    return status;
+}
+
 }  // namespace
 
 extern "C" {
@@ -162,6 +172,42 @@ int PMPI_Testsome(int count, MPI_Request* requests, int* done, int* indices, MPI
     if (*done == 0 && std::any_of(asked.begin(), asked.end(), is_of_revoked)) return error_revoked;
     for (int i = 0; i < *done; ++i) state().requests.erase(asked[static_cast<std::size_t>(indices[i])]);
     return result;
+}
+
+int PMPI_Cancel(MPI_Request* request) {
+    state().requests.erase(*request);
+    return NEXT(PMPI_Cancel)(request);
+}
+
+int PMPI_Request_free(MPI_Request* request) {
+    state().requests.erase(*request);
+    return NEXT(PMPI_Request_free)(request);
+}
+
+// Those that wait look at it again and again, too.
+int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
+    if (!is_known(*request)) return NEXT(PMPI_Wait)(request, status);
+    int result = MPI_SUCCESS;
+    for (int is_done = 0; is_done == 0 && result == MPI_SUCCESS;) result = PMPI_Test(request, &is_done, status);
+    return result;
+}
+
+int PMPI_Send(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int status = PMPI_Isend(data, count, type, to, tag, comm, &request);
+    return status == MPI_SUCCESS ? finish(&request, MPI_STATUS_IGNORE) : status;
+}
+
+int PMPI_Ssend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int status = PMPI_Issend(data, count, type, to, tag, comm, &request);
+    return status == MPI_SUCCESS ? finish(&request, MPI_STATUS_IGNORE) : status;
+}
+
+int PMPI_Recv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* told) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int status = PMPI_Irecv(data, count, type, from, tag, comm, &request);
+    return status == MPI_SUCCESS ? finish(&request, told) : status;
 }
 
 int PMPI_Iprobe(int from, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {

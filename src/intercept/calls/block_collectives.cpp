@@ -5,6 +5,7 @@
 #include "intercept/calls/dispatch.hpp"
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/own_run.hpp"
+#include "intercept/calls/staged_buffer.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/types/datatype.hpp"
 
@@ -71,9 +72,9 @@ Screening screen_blocks(Communicator& communicator, Collective collective, const
 template <Collective collective, typename Count>
 inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send_type, void* receive,
                            Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm, auto&& pass_on) {
-    const BlockArguments blocks{send,    static_cast<std::uint64_t>(send_count),    send_type,
-                                receive, static_cast<std::uint64_t>(receive_count), receive_type,
-                                root};
+    BlockArguments blocks{send,    static_cast<std::uint64_t>(send_count),    send_type,
+                          receive, static_cast<std::uint64_t>(receive_count), receive_type,
+                          root};
     const Side<Count> sent{send, send_count, send_type};
     const Side<Count> received{receive, receive_count, receive_type};
     const Side<Count>& own = collective == Collective::scatter ? received : sent;
@@ -85,7 +86,12 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
         [&](Communicator& communicator) { return screen_blocks(communicator, collective, own, all, root); },
         [](Communicator&) { return false; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
-            return run_blocks(communicator, decision, collective, blocks);
+            return run_staged(
+                communicator,
+                [&](StagedBuffers& staged) {
+                    return staged.take(blocks, collective, communicator.rank(), communicator.size());
+                },
+                [&] { return run_blocks(communicator, decision, collective, blocks); });
         });
 }
 

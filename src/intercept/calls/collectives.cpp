@@ -4,6 +4,7 @@
 #include "intercept/calls/dispatch.hpp"
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/own_run.hpp"
+#include "intercept/calls/staged_buffer.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/types/datatype.hpp"
 
@@ -19,19 +20,33 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
     BcastOfNode call;
     Report* report = Process::get().report();
     const auto begin = report == nullptr ? std::chrono::steady_clock::time_point() : std::chrono::steady_clock::now();
-    const int status = run_bcast_of_node(communicator, buffer, elements, type, root, call);
+    StagedBuffers staged;
+    void* message = buffer;
+    int copied = MPI_SUCCESS;
+    if (DeviceMemory::may_be_any()) [[unlikely]] {
+        copied = staged.take(message, elements, type, communicator.rank() == root);
+        if (copied == MPI_SUCCESS) copied = staged.copy_in();
+    }
+    const auto ended = [&](int status) {
+        if (!staged.is_any()) [[likely]]
+            return status;
+        if (status == MPI_SUCCESS && copied == MPI_SUCCESS) copied = staged.copy_out();
+        if (status == MPI_SUCCESS && copied != MPI_SUCCESS) mpi.Comm_call_errhandler(communicator.handle(), copied);
+        return status == MPI_SUCCESS ? copied : status;
+    };
+    const int status = run_bcast_of_node(communicator, message, elements, type, root, call);
     const std::string_view name = name_of(Collective::bcast);
     if (call.is_over || call.decision == nullptr) [[likely]] {
         if (report != nullptr && call.is_over)
             report->add(name, elements * type_size(type), call.decision->what, call.decision->why,
                         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-        return status;
+        return ended(status);
     }
     if (status != MPI_SUCCESS) return status;
     if (call.length != 0 && call.decision->is_own())
-        return noted(name, count, type, call.decision->what, call.decision->why, [&] {
-            return run_bcast(communicator, *call.decision, buffer, elements, type, root, call.length);
-        });
+        return ended(noted(name, count, type, call.decision->what, call.decision->why, [&] {
+            return run_bcast(communicator, *call.decision, message, elements, type, root, call.length);
+        }));
     // There the MPI library could wait for what the root never sends.
     if (call.length == 0 && elements * type_size(type) != 0) return MPI_SUCCESS;
     return noted(name, count, type, "vendor", call.length == 0 ? reason::no_bytes : call.decision->why.c_str(),
@@ -52,12 +67,25 @@ inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Com
     const OwnAlgorithms* own = known == nullptr ? nullptr : known->own_for(Collective::bcast);
     if (own != nullptr && own->node != nullptr && screen_bcast(*known, buffer, count, type, root).is_fine()) [[likely]]
         return bcast_of_node(*known, buffer, count, type, root, pass_on);
+    if (own != nullptr && own->node == nullptr && own->repeated_bcast.is_for(elements, type, root) &&
+        buffer != nullptr && buffer != MPI_IN_PLACE && !DeviceMemory::may_be_any()) [[likely]]
+        return noted(name_of(Collective::bcast), count, type, own->repeated_bcast.decision->what,
+                     own->repeated_bcast.decision->why,
+                     [&] { return repeat_bcast(*known, own->repeated_bcast, buffer); });
     return dispatch<Collective::bcast>(
         comm, count, type, pass_on,
         [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
         [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
-            return run_bcast(communicator, decision, buffer, elements, type, root, elements * type_size(type));
+            void* message = buffer;
+            return run_staged(
+                communicator,
+                [&](StagedBuffers& staged) {
+                    return staged.take(message, elements, type, communicator.rank() == root);
+                },
+                [&] {
+                    return run_bcast(communicator, decision, message, elements, type, root, elements * type_size(type));
+                });
         });
 }
 
@@ -85,9 +113,13 @@ template <Collective collective>
 inline const OwnAlgorithms::RepeatedReduction* find_repeated(const Communicator* communicator,
                                                              const Reduction& reduction) {
     OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(collective);
-    if (own == nullptr) return nullptr;
+    if (own == nullptr || DeviceMemory::may_be_any()) return nullptr;
     const auto& last = own->repeated_reductions[static_cast<std::size_t>(collective)];
     if (!last.is_for(reduction.count, reduction.type, reduction.op)) return nullptr;
+    if (last.plan != nullptr) {
+        const bool in_place = reduction.send_buffer == MPI_IN_PLACE;
+        if (last.root != reduction.root || last.in_place != in_place) return nullptr;
+    }
     if (reduction.root < 0 || reduction.root >= communicator->size()) return nullptr;
     const bool is_root = collective == Collective::allreduce || communicator->rank() == reduction.root;
     return has_valid_buffers(reduction, is_root, is_root) ? &last : nullptr;
@@ -111,6 +143,8 @@ inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MP
     const auto& last = own->repeated_reductions[static_cast<std::size_t>(Collective::allreduce)];
     if (last.line_bytes == 0 || !last.is_for(count, type, op)) return false;
     if (send == nullptr || receive == nullptr || receive == MPI_IN_PLACE || send == receive) return false;
+    if (DeviceMemory::may_be_any()) [[unlikely]]
+        return false;
     const void* operand = send == MPI_IN_PLACE ? receive : send;
     ++own->uses;
     try {
@@ -128,6 +162,7 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
     Communicator* repeating = Communicator::find(comm);
     if (const auto* last = find_repeated<collective>(repeating, reduction)) [[likely]]
         return noted(name_of(collective), count, reduction.type, last->decision->what, last->decision->why, [&] {
+            if (last->plan != nullptr) return repeat_reduction(*repeating, *last, reduction);
             return run_shared_reduction(*repeating, *last->decision, collective, reduction, last->known);
         });
     return dispatch<collective>(
@@ -142,14 +177,19 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
             const int status =
                 prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
             if (status != MPI_SUCCESS) return status;
-            if (!decision.shared) return run_reduction(communicator, decision, collective, reduction);
-            const OwnAlgorithms::KnownReduction& known = communicator.own().known_reductions.front();
-            communicator.own().repeated_reductions[static_cast<std::size_t>(collective)] = {
-                .count = reduction.count,
-                .decision = &decision,
-                .known = known,
-                .line_bytes = line_bytes_of(communicator.own(), collective, reduction.count, known)};
-            return run_shared_reduction(communicator, decision, collective, reduction, known);
+            const bool has_output = collective == Collective::allreduce || communicator.rank() == reduction.root;
+            return run_staged(
+                communicator, [&](StagedBuffers& staged) { return staged.take(reduction, has_output); },
+                [&] {
+                    if (!decision.shared) return run_reduction(communicator, decision, collective, reduction);
+                    const OwnAlgorithms::KnownReduction& known = communicator.own().known_reductions.front();
+                    communicator.own().repeated_reductions[static_cast<std::size_t>(collective)] = {
+                        .count = reduction.count,
+                        .decision = &decision,
+                        .known = known,
+                        .line_bytes = line_bytes_of(communicator.own(), collective, reduction.count, known)};
+                    return run_shared_reduction(communicator, decision, collective, reduction, known);
+                });
         });
 }
 

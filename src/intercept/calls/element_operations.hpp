@@ -23,8 +23,17 @@ public:
           communicator_(communicator),
           rank_(rank),
           contiguous_bytes_(contiguous_bytes),
-          kernel_(find_kernel(op, type)),
+          kernel_(op == MPI_OP_NULL ? nullptr : find_kernel(op, type)),
           signature_(signature) {}
+    // Of a reduction whose kernel is known.
+    ElementOperations(const OwnAlgorithms& own, const OwnAlgorithms::KnownReduction& known)
+        : type_(known.type),
+          op_(known.op),
+          communicator_(own.duplicate),
+          rank_(own.rank),
+          contiguous_bytes_(known.element_bytes),
+          kernel_(known.kernel),
+          signature_(nullptr) {}
 
     Status reduce(const std::byte* left, std::byte* right, std::uint64_t units) override {
         if (kernel_ != nullptr) {

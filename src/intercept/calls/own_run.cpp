@@ -13,6 +13,8 @@
 #include "intercept/types/datatype.hpp"
 #include "intercept/types/reduction_kernel.hpp"
 #include "progress/engine/cancellation.hpp"
+#include "progress/engine/in_order.hpp"
+#include "progress/engine/simulation.hpp"
 
 namespace hcoll {
 
@@ -104,12 +106,7 @@ private:
     bool is_known_ = false;
 };
 
-int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, ScratchLease& scratch, MPI_Datatype type,
-             const Elements& elements, MPI_Op op, LocalOperations& operations) {
-    const CancellationAtPoints cancellation;
-    UnfinishedRun run(own, scratch);
-    own.network.begin(type, elements.bytes, op);
-    own.transport.begin(elements);
+Status run_by_engine(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, LocalOperations& operations) {
     Status status = own.engine.start(plan, buffers, own.transport, operations);
     while (status == MPI_SUCCESS && !own.engine.done()) {
         if constexpr (is_simulated) own.network.may_wait(!own.engine.has_work());
@@ -118,6 +115,26 @@ int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, Sc
             Background::get().in_flight().drive();
         CancellationAtPoints::here();
     }
+    return status;
+}
+
+// What is in flight beside it moves only by an engine's looks. In a simulation instructions cost nothing.
+bool may_run_in_order(const Plan& plan, std::uint64_t unit_bytes) {
+    return !is_simulated && !plan.sequence.empty() && plan.steps_to_last_receive <= most_steps_in_order &&
+           plan.longest_message * unit_bytes <= longest_in_order && !Background::calls_must_move();
+}
+
+enum class Addresses : std::uint8_t { real, imaginary };
+
+int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, ScratchLease& scratch, MPI_Datatype type,
+             const Elements& elements, MPI_Op op, LocalOperations& operations, Addresses addresses = Addresses::real) {
+    const CancellationAtPoints cancellation;
+    UnfinishedRun run(own, scratch);
+    own.network.begin(type, elements.bytes, op);
+    own.transport.begin(elements);
+    const bool in_order = addresses == Addresses::real && may_run_in_order(plan, elements.bytes);
+    Status status = in_order ? run_in_order(plan, buffers, own.transport, operations)
+                             : run_by_engine(own, plan, buffers, operations);
     run.end(status);
     if (status == MPI_SUCCESS) status = own.transport.outcome();
     return error_of(own, status);
@@ -147,7 +164,8 @@ int run_plan_of_bytes(OwnAlgorithms& own, const Plan& plan, RunBuffers buffers, 
     if (signature.is_empty()) return run_plan(own, plan, buffers, scratch, MPI_BYTE, {}, MPI_OP_NULL, operations);
     SignaturePacking packing(signature);
     own.packing.begin(signature);
-    const int status = run_plan(own, plan, buffers, scratch, MPI_BYTE, {.packing = &packing}, MPI_OP_NULL, operations);
+    const int status = run_plan(own, plan, buffers, scratch, MPI_BYTE, {.packing = &packing}, MPI_OP_NULL, operations,
+                                Addresses::imaginary);
     own.packing.end();
     return status;
 }
@@ -357,6 +375,9 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
         SignatureBytes signature;
         std::optional<std::byte*> found;
         if (room >= length) found = find_signature(own, buffer, count, type, SignatureBytes::Side::output, signature);
+        if (room == length && is_predefined_type(type) && signature.is_empty() && found.has_value() &&
+            may_run_in_order(*plan, 1))
+            own.repeated_bcast = {.count = count, .type = type, .root = root, .decision = &decision, .plan = plan};
         const bool is_root = communicator.rank() == root;
         std::byte* message = found.has_value() ? *found : scratch.get(length);
         int status = MPI_SUCCESS;
@@ -403,8 +424,45 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
         ElementPacking packing(reduction.type, own.duplicate);
         const Elements elements{
             .bytes = size, .stride = extent.extent, .packing = contiguous_bytes != 0 ? nullptr : &packing};
-        status = run_plan(own, *plan, buffers, scratch, reduction.type, elements, reduction.op, operations);
-        return status;
+        const OwnAlgorithms::KnownReduction* known = find_known_reduction(own, reduction.op, reduction.type);
+        if (known != nullptr && known->kernel != nullptr && known->element_bytes != 0 && may_run_in_order(*plan, size))
+            own.repeated_reductions[static_cast<std::size_t>(collective)] = {.count = reduction.count,
+                                                                             .decision = &decision,
+                                                                             .known = *known,
+                                                                             .plan = plan,
+                                                                             .root = reduction.root,
+                                                                             .in_place = in_place};
+        return run_plan(own, *plan, buffers, scratch, reduction.type, elements, reduction.op, operations);
+    });
+}
+
+int repeat_bcast(Communicator& communicator, const OwnAlgorithms::RepeatedBcast& last, void* buffer) {
+    return guarded(communicator, [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        ++own.uses;
+        ScratchLease scratch;
+        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1);
+        return run_plan(own, *last.plan, {.output = static_cast<std::byte*>(buffer)}, scratch, MPI_BYTE, {},
+                        MPI_OP_NULL, operations);
+    });
+}
+
+int repeat_reduction(Communicator& communicator, const OwnAlgorithms::RepeatedReduction& last,
+                     const Reduction& reduction) {
+    return guarded(communicator, [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        ++own.uses;
+        const auto stride = static_cast<MPI_Aint>(last.known.element_bytes);
+        ElementOperations operations(own, last.known);
+        ScratchLease scratch;
+        const Extent extent{.extent = stride, .true_lower_bound = 0, .true_extent = stride};
+        const RunBuffers buffers{
+            .input = last.in_place ? nullptr : static_cast<const std::byte*>(reduction.send_buffer),
+            .output = static_cast<std::byte*>(reduction.receive_buffer),
+            .scratch = scratch_for(scratch, last.plan->scratch_units(), extent),
+            .stride = stride};
+        return run_plan(own, *last.plan, buffers, scratch, last.known.type,
+                        {.bytes = last.known.element_bytes, .stride = stride}, last.known.op, operations);
     });
 }
 

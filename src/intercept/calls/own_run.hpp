@@ -42,6 +42,10 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
 int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                   const Reduction& reduction);
 int run_barrier(Communicator& communicator, const Decision& decision);
+// The same calls once more, on other buffers (OwnAlgorithms::RepeatedBcast, RepeatedReduction with a plan).
+int repeat_bcast(Communicator& communicator, const OwnAlgorithms::RepeatedBcast& last, void* buffer);
+int repeat_reduction(Communicator& communicator, const OwnAlgorithms::RepeatedReduction& last,
+                     const Reduction& reduction);
 // At most 2 GiB - 1 of all blocks together.
 int run_blocks(Communicator& communicator, const Decision& decision, Collective collective,
                const BlockArguments& blocks);

@@ -13,6 +13,8 @@ int make_bcast(Communicator& communicator, const Decision& decision, void* buffe
     auto plan = find_plan(own.nonblocking.plans, communicator, decision,
                           {.collective = Collective::bcast, .root = root, .units = count * type_size(type)});
     run = std::make_unique<PlanRun>(own, std::move(plan), MPI_BYTE, 1, MPI_OP_NULL);
+    if (const int status = run->staged().take(buffer, count, type, communicator.rank() == root); status != MPI_SUCCESS)
+        return status;
     const auto message = find_signature(buffer, count, type, SignatureBytes::Side::output, run->signature());
     if (!message.has_value()) return run->hold_elements(buffer, count, type, communicator.rank() == root);
     run->buffers().output = *message;
@@ -32,8 +34,11 @@ int make_reduction(Communicator& communicator, const Decision& decision, Collect
                            .unit_bytes = unit_bytes,
                            .units = reduction.count});
     run = std::make_unique<PlanRun>(own, std::move(plan), reduction.type, unit_bytes, reduction.op);
-    if (!in_place) run->buffers().input = static_cast<const std::byte*>(reduction.send_buffer);
-    run->buffers().output = static_cast<std::byte*>(reduction.receive_buffer);
+    Reduction on_host = reduction;
+    const bool has_output = collective == Collective::allreduce || communicator.rank() == reduction.root;
+    if (const int status = run->staged().take(on_host, has_output); status != MPI_SUCCESS) return status;
+    if (!in_place) run->buffers().input = static_cast<const std::byte*>(on_host.send_buffer);
+    run->buffers().output = static_cast<std::byte*>(on_host.receive_buffer);
     return MPI_SUCCESS;
 }
 

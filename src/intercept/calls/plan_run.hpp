@@ -7,6 +7,7 @@
 
 #include "intercept/calls/element_operations.hpp"
 #include "intercept/calls/own_run.hpp"
+#include "intercept/calls/staged_buffer.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/scratch_memory.hpp"
 #include "intercept/types/datatype.hpp"
@@ -75,10 +76,13 @@ public:
         buffers_.output = message_.bytes();
         return status;
     }
+    // What stands for buffers of a device, taken before the buffers are told.
+    StagedBuffers& staged() { return staged_; }
     // Before each run, by who begins it.
     int prepare() {
         if (has_callers_part()) callers_turn_.begin(*plan_, engine_);
-        return packs_ ? message_.pack(own_.duplicate) : MPI_SUCCESS;
+        const int status = staged_.copy_in();
+        return status == MPI_SUCCESS && packs_ ? message_.pack(own_.duplicate) : status;
     }
     bool has_callers_part() const { return plan_->callers_part != CallersPart::none; }
     bool is_callers_turn() const noexcept { return callers_turn_.is_on(*plan_, engine_); }
@@ -100,6 +104,7 @@ public:
             if (status == MPI_SUCCESS && !engine_.done()) return false;
             if (status == MPI_SUCCESS) status = network_.outcome();
             if (status == MPI_SUCCESS && unpacks_) status = message_.unpack(own_.duplicate);
+            if (status == MPI_SUCCESS) status = staged_.copy_out();
         } catch (const std::bad_alloc&) {
             status = MPI_ERR_NO_MEM;
         } catch (...) {
@@ -138,6 +143,7 @@ private:
     RunBuffers buffers_;
     ScratchMemory scratch_;
     PackedMessage message_;
+    StagedBuffers staged_;
     bool packs_ = false;
     bool unpacks_ = false;
     bool is_started_ = false;

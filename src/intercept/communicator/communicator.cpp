@@ -1,6 +1,5 @@
 #include "intercept/communicator/communicator.hpp"
 
-#include <dlfcn.h>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -78,12 +77,6 @@ bool waits_for_all(Collective collective, std::uint64_t bytes) {
 }
 
 }  // namespace
-
-bool has_gpu_runtime() {
-    for (const char* symbol : {"cuInit", "hipInit", "zeInit"})
-        if (dlsym(RTLD_DEFAULT, symbol) != nullptr) return true;
-    return false;
-}
 
 // ---- found and counted ----
 

@@ -56,13 +56,9 @@ inline constexpr const char* disabled = "LIBHCOLL_ENABLE=0";
 inline constexpr const char* unwound = "an exception of the application went through a collective on it";
 inline constexpr const char* revoked = "it was revoked";
 inline constexpr const char* freed = "being freed";
-inline constexpr const char* device = "a GPU runtime is loaded: buffers may be the device's";
+inline constexpr const char* device = "a GPU runtime is loaded that cannot be asked about buffers (Level Zero)";
 inline constexpr const char* not_watched = "the MPI library does not tell when it is freed";
 }  // namespace reason
-
-// Is a GPU's runtime loaded? Buffers may then lie in a device's memory, which only the MPI library may be able to read, and which
-// ranks pass such is known to each of them alone.
-bool has_gpu_runtime();
 
 class Communicator {
 public:

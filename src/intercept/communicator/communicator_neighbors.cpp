@@ -3,6 +3,7 @@
 #include "intercept/communicator/communicator.hpp"
 #include "intercept/communicator/set_up.hpp"
 #include "intercept/process/background.hpp"
+#include "intercept/process/device_memory.hpp"
 #include "intercept/process/errors_return.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/together.hpp"
@@ -20,7 +21,7 @@ SetUp::Result SetUp::make_among_neighbors() {
     neighbors_ = &neighbors;
     all_[no_room] = groups.duplicates() < settings().communicators ? 0 : 1;
     all_[not_watched] = of_.is_watched ? 0 : 1;
-    all_[device] = has_gpu_runtime() ? 1 : 0;
+    all_[device] = DeviceMemory::is_any_unknown() ? 1 : 0;
     all_[no_progress] = Background::get().is_possible_on(of_.reach == Reach::world) ? 0 : 1;
     all_[fewest_tags] = ~static_cast<std::uint64_t>(tag_upper_bound(of_.handle));
     all_[serial] = groups.draw_serial();

@@ -22,24 +22,41 @@ bool SetUp::make_segment(const SegmentUse& use) {
         SegmentAddress segment;
         std::uint64_t oversubscribed;
     } told{};
+    const auto shape = [&](std::uint64_t oversubscribed) {
+        return use.shape(static_cast<int>(ranks.size()), oversubscribed != 0, settings().shared_buffer);
+    };
     int problem = 0;
+    SharedSegment made;
     if (leads && ranks.size() > 1) {
-        const int ranks_here = static_cast<int>(ranks.size());
         const int cores = Process::get().placements().cores_here().of_ranks;
-        const int here = std::max(ranks_here, Process::get().placements().ranks_here());
-        const bool oversubscribed = cores > 0 && here > cores;
-        problem = own.segment.create(use.shape(ranks_here, oversubscribed, settings().shared_buffer).bytes);
-        told = {own.segment.address(), oversubscribed ? 1U : 0U};
+        const int here = std::max(static_cast<int>(ranks.size()), Process::get().placements().ranks_here());
+        told.oversubscribed = cores > 0 && here > cores ? 1 : 0;
+        // Other communicators of the same processes will want some.
+        const int wanted = may_share_rooms() ? SharedRooms::most : 1;
+        problem = made.create(SharedRooms::segment_bytes(shape(told.oversubscribed), wanted));
+        if (problem != 0 && wanted != 1)
+            problem = made.create(SharedRooms::segment_bytes(shape(told.oversubscribed), 1));
+        told.segment = made.address();
     }
     constexpr int numbers = sizeof told / sizeof(std::uint64_t);
     if (tell_node(&told, numbers) != MPI_SUCCESS) problem = EIO;
-    if (problem == 0 && told.segment.bytes != 0) problem = join_segment(told.segment, told.oversubscribed != 0, use);
+    if (problem == 0 && told.segment.bytes != 0) {
+        try {
+            own.rooms =
+                std::make_shared<SharedRooms>(own.serial, use, shape(told.oversubscribed), told.oversubscribed != 0);
+            own.rooms->segment() = std::move(made);
+            problem = join_segment(told.segment);
+        } catch (const std::bad_alloc&) {
+            problem = ENOMEM;
+        }
+    }
     int worst_problem = EIO;
     if (mpi.Allreduce(&problem, &worst_problem, 1, MPI_INT, MPI_MAX, own.duplicate) != MPI_SUCCESS) worst_problem = EIO;
-    own.segment.close_descriptor();
+    if (own.rooms != nullptr) own.rooms->segment().close_descriptor();
     if (worst_problem == 0) {
         if (of_.rank == 0 && log_enabled(LogLevel::debug))
-            log_line(LogLevel::debug, "the ranks of a node share {} KB for {}{}", told.segment.bytes >> 10U,
+            log_line(LogLevel::debug, "the ranks of a node share {} KB for {}{}",
+                     own.rooms == nullptr ? 0 : own.rooms->shape().bytes >> 10U,
                      !use.messages      ? "collectives"
                      : !use.collectives ? "messages"
                                         : "collectives and messages",
@@ -53,7 +70,7 @@ bool SetUp::make_segment(const SegmentUse& use) {
     own.node.reset();
     own.transport.leave_node();
     own.peers.reset();
-    own.segment = SharedSegment();
+    own.rooms = nullptr;
     return false;
 }
 
@@ -79,7 +96,7 @@ bool SetUp::find_single_copy(SingleCopyWay way) {
     for (const auto& [candidate, make] :
          {Candidate{SingleCopyWay::xpmem, make_xpmem_memory}, Candidate{SingleCopyWay::cma, make_cma_memory}}) {
         if (way != candidate && way != SingleCopyWay::automatic) continue;
-        std::unique_ptr<PeerMemory> memory;
+        std::shared_ptr<PeerMemory> memory;
         try {
             memory = make(of_.size);
         } catch (const std::bad_alloc&) {
@@ -91,7 +108,13 @@ bool SetUp::find_single_copy(SingleCopyWay way) {
         if (of_.rank == 0 && (is_proven || is_last) && !has_said[is_proven ? 1 : 0].exchange(true))
             log_line(LogLevel::info, "{} ranks of one node {} copy from one another's memory ({})", of_.size,
                      is_proven ? "may" : "may not", single_copy_names[static_cast<std::size_t>(candidate)]);
-        if (is_proven) return true;
+        if (!is_proven) continue;
+        // What maps others' memory serves one communicator: the next one proves it anew, and has a segment of its own.
+        if (candidate == SingleCopyWay::cma)
+            facts_.copies = own_->node->single_copy_memory();
+        else
+            facts_.rooms = nullptr;
+        return true;
     }
     return false;
 }
@@ -114,34 +137,50 @@ bool SetUp::is_single_copy_faster() {
     return is_faster;
 }
 
-// This rank's part of it. Returns 0 or an errno.
-int SetUp::join_segment(const SegmentAddress& address, bool oversubscribed, const SegmentUse& use) {
+// Would other communicators of the same processes find the rooms? Where memory is reserved, each reserves its own.
+bool SetUp::may_share_rooms() const {
+    return of_.reach == Reach::world && group_ != nullptr && !SharedSegment::must_reserve();
+}
+
+// Returns 0 or an errno.
+int SetUp::join_segment(const SegmentAddress& address) {
+    SharedRooms& rooms = *own_->rooms;
+    const int index = own_->placement->index_on_node(of_.rank);
+    const int problem = index == 0 ? 0 : rooms.segment().open(address);
+    return problem == 0 ? enter(rooms.take()) : problem;
+}
+
+// This rank's part of that room. Returns 0 or an errno.
+int SetUp::enter(int number) {
     OwnAlgorithms& own = *own_;
+    SharedRooms& rooms = *own.rooms;
+    const SegmentUse& use = rooms.use();
+    const SegmentUse::Shape& shape = rooms.shape();
     const Placement& placement = *own.placement;
     const int index = placement.index_on_node(of_.rank);
     const int ranks = static_cast<int>(placement.ranks_of_node(placement.node_of(of_.rank)).size());
-    const SegmentUse::Shape shape = use.shape(ranks, oversubscribed, settings().shared_buffer);
-    int problem = index == 0 ? 0 : own.segment.open(address);
-    if (problem == 0 && use.collectives) {
+    int problem = 0;
+    if (use.collectives) {
         const NodeCollectives::Part part = NodeCollectives::own_part(index, shape.collectives_buffer);
-        problem = own.segment.reserve(part.offset, part.bytes);
+        problem = rooms.reserve(number, part.offset, part.bytes);
     }
     if (problem == 0 && use.messages) {
         const NodeMessages::Part part = NodeMessages::own_part(ranks, index, shape.messages_buffer);
-        problem = own.segment.reserve(shape.messages_offset + part.offset, part.bytes);
+        problem = rooms.reserve(number, shape.messages_offset + part.offset, part.bytes);
     }
-    if (problem == 0) problem = own.segment.reserve(shape.peers_offset, NodePeers::segment_bytes(ranks));
+    if (problem == 0) problem = rooms.reserve(number, shape.peers_offset, NodePeers::segment_bytes(ranks));
     if (problem != 0) return problem;
+    std::byte* data = rooms.data(number);
     try {
-        own.peers = std::make_unique<NodePeers>(own.segment.data() + shape.peers_offset, ranks, index);
+        own.peers = std::make_unique<NodePeers>(data + shape.peers_offset, ranks, index);
         if (use.collectives)
             own.node = std::make_unique<NodeCollectives>(
-                own.segment.data(), shape.collectives_buffer, placement, index,
-                Waiting(oversubscribed, OwnAlgorithms::drive_vendor, &own, own.peers.get()));
+                data, shape.collectives_buffer, placement, index,
+                Waiting(rooms.oversubscribed(), OwnAlgorithms::drive_vendor, &own, own.peers.get()));
         if (use.messages)
-            own.transport.use_node(std::make_unique<NodeMessages>(own.segment.data() + shape.messages_offset,
-                                                                  shape.messages_buffer, ranks, index, own.peers.get()),
-                                   placement, of_.rank, oversubscribed);
+            own.transport.use_node(std::make_unique<NodeMessages>(data + shape.messages_offset, shape.messages_buffer,
+                                                                  ranks, index, own.peers.get()),
+                                   placement, of_.rank, rooms.oversubscribed());
     } catch (const std::bad_alloc&) {
         return ENOMEM;
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "intercept/communicator/neighbors.hpp"
+#include "intercept/communicator/shared_rooms.hpp"
 #include "intercept/types/packing_transport.hpp"
 #include "intercept/types/reduction_kernel.hpp"
 #include "progress/engine/engine.hpp"
@@ -20,7 +21,6 @@
 #include "progress/node/node_collectives.hpp"
 #include "progress/node/node_peers.hpp"
 #include "progress/node/routed_transport.hpp"
-#include "progress/node/shared_segment.hpp"
 #include "topology/placement.hpp"
 #include "tuning/selection.hpp"
 
@@ -129,7 +129,7 @@ struct OwnAlgorithms {
     PackingTransport packing;  // over the network; inside a node, messages are packed as they are carried
     RoutedTransport transport;
     // Of the ranks of this rank's node, where a decision asks for it.
-    SharedSegment segment;
+    std::shared_ptr<SharedRooms> rooms;
     std::unique_ptr<NodePeers> peers;       // where there is a segment
     std::unique_ptr<NodeCollectives> node;  // where they are all ranks
     // Predefined operations on predefined types that were used, the last one first.
@@ -143,18 +143,35 @@ struct OwnAlgorithms {
     // No more than there is room for from the beginning: they are looked up where no lack of memory can be told.
     static constexpr std::size_t most_known_reductions = 64;
     std::vector<KnownReduction> known_reductions;
-    // The last one that ran over shared memory, by collective: programs make the same call over and over.
+    // The last one, by collective, that ran over shared memory, or in order by a kernel: programs make the same call over and over.
     struct RepeatedReduction {
         std::uint64_t count = 0;
         const Decision* decision = nullptr;
         KnownReduction known{};
         std::size_t line_bytes = 0;  // not 0: an Allreduce of so many bytes, by kernel and in a line of each rank
+        // Where there is a plan: for that root, in place or not.
+        std::shared_ptr<const Plan> plan = nullptr;
+        int root = 0;
+        bool in_place = false;
 
         bool is_for(std::uint64_t elements, MPI_Datatype type, MPI_Op op) const {
             return decision != nullptr && count == elements && known.type == type && known.op == op;
         }
     };
     std::array<RepeatedReduction, collective_count> repeated_reductions;
+    // The last Bcast of a predefined type without gaps that ran in order.
+    struct RepeatedBcast {
+        std::uint64_t count = 0;
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        int root = 0;
+        const Decision* decision = nullptr;
+        std::shared_ptr<const Plan> plan = nullptr;
+
+        bool is_for(std::uint64_t elements, MPI_Datatype of_type, int of_root) const {
+            return plan != nullptr && count == elements && type == of_type && root == of_root;
+        }
+    };
+    RepeatedBcast repeated_bcast;
     MPI_Datatype contiguous_type = MPI_DATATYPE_NULL;  // the predefined type without gaps that was used last
 };
 

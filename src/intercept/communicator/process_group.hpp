@@ -29,6 +29,9 @@ struct GroupFacts {
     std::shared_ptr<const Placement> placement;
     DecisionTables decisions;
     NonblockingTables nonblocking;
+    // Of those that have been made, the last ones; nullptr where there are none to share.
+    std::shared_ptr<SharedRooms> rooms;
+    std::shared_ptr<PeerMemory> copies;  // proven between the ranks of the node; nullptr where they are not
 };
 
 // From any thread.
@@ -59,7 +62,7 @@ public:
     ProcessGroup* find(const WorldRanks& who);
     ProcessGroup& find_or_add(const std::optional<WorldRanks>& who);
 
-    // nullptr until they are found; the same ones from then on.
+    // nullptr until they are found; the same ones from then on, but for the rooms.
     std::shared_ptr<const GroupFacts> facts_of(const ProcessGroup& group);
     void learn(ProcessGroup& group, const GroupFacts& facts);
 

@@ -7,6 +7,7 @@
 #include "intercept/communicator/segment_use.hpp"
 #include "intercept/process/attributes.hpp"
 #include "intercept/process/background.hpp"
+#include "intercept/process/device_memory.hpp"
 #include "intercept/process/errors_return.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/taken_apart.hpp"
@@ -48,6 +49,11 @@ bool is_any_decision(const DecisionTables& decisions, bool (*is_it)(const Decisi
     });
 }
 
+bool wants_leaders(const GroupFacts& facts) {
+    return facts.placement->nodes() != 1 &&
+           is_any_decision(facts.decisions, [](const Decision& decision) { return decision.wants_leaders(); });
+}
+
 DecisionTable vendor_without_progress() {
     return {{.decision = {.parameters = {}, .what = "vendor", .why = reason::no_progress}}};
 }
@@ -84,7 +90,22 @@ void SetUp::tell_about_group() {
     const std::uint64_t serial_of_idle = reserved_ == nullptr ? 0 : reserved_->serial;
     all_[idle] = serial_of_idle;
     all_[inverse_idle] = ~serial_of_idle;
-    all_[lacks_facts] = group_ != nullptr && ProcessGroups::get().facts_of(*group_) != nullptr ? 0 : 1;
+    const std::shared_ptr<const GroupFacts> facts =
+        group_ == nullptr ? nullptr : ProcessGroups::get().facts_of(*group_);
+    all_[lacks_facts] = facts != nullptr ? 0 : 1;
+    // Whoever gets an idle part needs no room.
+    if (facts != nullptr && facts->rooms != nullptr && reserved_ == nullptr) {
+        rooms_ = facts->rooms;
+        room_ = rooms_->take();
+    }
+    const std::uint64_t name_of_room = room_ == SharedRooms::none ? 0 : rooms_->name_of(room_);
+    all_[room] = name_of_room;
+    all_[inverse_room] = ~name_of_room;
+}
+
+void SetUp::give_room_back() {
+    if (room_ != SharedRooms::none) rooms_->give_back(std::exchange(room_, SharedRooms::none));
+    rooms_ = nullptr;
 }
 
 bool SetUp::meet() {
@@ -101,7 +122,7 @@ bool SetUp::meet() {
     all_[inverse_hash] = ~agreed_->hash;
     all_[no_room] = groups.duplicates() < settings().communicators ? 0 : 1;
     all_[not_watched] = of_.is_watched ? 0 : 1;
-    all_[device] = has_gpu_runtime() ? 1 : 0;
+    all_[device] = DeviceMemory::is_any_unknown() ? 1 : 0;
     all_[no_progress] = Background::get().is_possible_on(of_.reach == Reach::world) ? 0 : 1;
     all_[fewest_tags] = ~static_cast<std::uint64_t>(tag_upper_bound(of_.handle));
     all_[unearned] = is_earned() ? 0 : 1;
@@ -126,6 +147,7 @@ bool SetUp::find_group() {
         return true;
     }
     if (reserved_ != nullptr) groups.unreserve(*group_, *std::exchange(reserved_, nullptr));
+    give_room_back();
     group_ = nullptr;
     if (of_.reach == Reach::world) {
         std::vector<int> table;
@@ -149,6 +171,7 @@ SetUp::Result SetUp::run() {
         const ErrorsReturn errors_return(of_.handle);
         result = choose();
         if (reserved_ != nullptr && result.own != reserved_) ProcessGroups::get().unreserve(*group_, *reserved_);
+        if (result.own == nullptr || result.own->rooms != rooms_) give_room_back();
     }
     return result;
 }
@@ -174,10 +197,12 @@ SetUp::Result SetUp::choose() {
         return {.own = reserved_, .group = group_};
     }
     if (all_[unearned] != 0) return {.why_later = reason::first_calls};
+    std::shared_ptr<const GroupFacts> known;
     if (all_[lacks_facts] != 0) {
         if (const char* why = find_facts(); why != nullptr) return {.why_vendor = why};
     } else {
-        has_failed_ = !has_memory_for([&] { facts_ = *groups.facts_of(*group_); });
+        known = groups.facts_of(*group_);
+        has_failed_ = !has_memory_for([&] { facts_ = *known; });
     }
     if (all_[no_room] != 0) {
         if (OwnAlgorithms* taken = take_over_little_used(); taken != nullptr) return {.own = taken, .group = group_};
@@ -189,7 +214,9 @@ SetUp::Result SetUp::choose() {
                      of_.size, reason::limit);
         return {.why_vendor = reason::limit};
     }
-    if (const char* why = make(); why != nullptr) return {.why_vendor = why};
+    // By what all ranks know: this one may lack the memory for a copy.
+    const bool is_in_room = has_room() && known != nullptr && !wants_leaders(*known);
+    if (const char* why = is_in_room ? make_in_room() : make(); why != nullptr) return {.why_vendor = why};
     groups.hand_over(*group_, *kept_, of_.user);
     return {.own = kept_, .group = group_};
 }
@@ -319,6 +346,35 @@ bool SetUp::make_own() {
     return !is_true_anywhere(has_failed_ || !has_memory);
 }
 
+// Where all that there is to find is known, and there is a room: every rank makes its part, and they meet once.
+const char* SetUp::make_in_room() {
+    duplicate_ = make_own_communicator(of_.handle);
+    std::list<ProcessGroup::Part> part;
+    const bool is_made = duplicate_ != MPI_COMM_NULL && !has_failed_ && has_memory_for([&] {
+                             own_ = std::make_unique<OwnAlgorithms>(duplicate_, of_.rank, Carriers(duplicate_),
+                                                                    static_cast<int>(~all_[fewest_tags]), settings(),
+                                                                    facts_.placement, MPI_COMM_NULL);
+                             own_->serial = all_[serial];
+                             own_->rooms = rooms_;
+                             if (enter(room_) != 0) throw std::bad_alloc();
+                             if (facts_.copies != nullptr) own_->node->adopt_single_copy(facts_.copies);
+                             own_->decide(facts_.decisions, facts_.nonblocking);
+                             part.emplace_back();
+                         });
+    std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, is_made ? 0U : 1U};
+    const bool is_told = agree(lacks);
+    if (is_told && lacks[1] == 0) {
+        part.front().own = std::move(own_);
+        kept_ = ProcessGroups::get().add(*group_, part);
+        return nullptr;
+    }
+    room_ = SharedRooms::none;  // some rank may have written there: it is not used again
+    // If some rank has no duplicate, freeing it, which is collective, could wait for ever: it is left alone.
+    if (!is_told || lacks[0] != 0) return reason::no_context;
+    give_back();
+    return reason::no_memory;
+}
+
 // What its calls run is decided, and its group has it: the same on all ranks, after which nothing can fail on one of them alone.
 bool SetUp::keep() {
     std::list<ProcessGroup::Part> part;
@@ -345,8 +401,7 @@ void SetUp::give_back() {
 // ranks alike.
 MPI_Comm SetUp::make_leaders(MPI_Comm duplicate) {
     const Placement& placement = *facts_.placement;
-    const auto wants_leaders = [](const Decision& decision) { return decision.wants_leaders(); };
-    if (placement.nodes() == 1 || !is_any_decision(facts_.decisions, wants_leaders)) return MPI_COMM_NULL;
+    if (!wants_leaders(facts_)) return MPI_COMM_NULL;
     std::vector<int> ranks;
     MPI_Comm leaders = MPI_COMM_NULL;
     const bool has_memory = has_memory_for([&] {
@@ -382,6 +437,8 @@ void SetUp::make_carriers() {
     const bool wants_single_copy =
         own_->node != nullptr &&
         is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.single_copy != 0; });
+    facts_.rooms = own_->rooms;
+    facts_.copies = nullptr;
     if (!wants_single_copy || !find_single_copy(settings().single_copy)) return;
     // What the rules say is for cores that are far apart; whom a setting asks for it gets it.
     if (all_[lacks_facts] == 0 || settings().single_copy != SingleCopyWay::automatic || is_single_copy_faster()) return;

@@ -64,6 +64,8 @@ private:
         idle = about_group,
         inverse_idle,
         lacks_facts,
+        room,
+        inverse_room,
         fields
     };
     using Told = std::array<std::uint64_t, fields>;
@@ -84,6 +86,9 @@ private:
     NonblockingTables make_nonblocking_decisions(const Placement& placement, int ranks_of_node) const;
     const char* make();
     bool make_own();
+    const char* make_in_room();
+    bool has_room() const { return all_[room] != 0 && all_[room] == ~all_[inverse_room]; }
+    void give_room_back();
     MPI_Comm make_leaders(MPI_Comm duplicate);
     void make_carriers();
     bool keep();
@@ -93,7 +98,9 @@ private:
 
     bool make_segment(const SegmentUse& use);
     int tell_node(void* told, int numbers) const;
-    int join_segment(const SegmentAddress& address, bool oversubscribed, const SegmentUse& use);
+    int join_segment(const SegmentAddress& address);
+    bool may_share_rooms() const;
+    int enter(int number);
     bool find_single_copy(SingleCopyWay way);
     bool is_single_copy_faster();
 
@@ -104,7 +111,9 @@ private:
     Told all_{};
     std::optional<WorldRanks> who_;  // the processes, where they are within MPI_COMM_WORLD
     ProcessGroup* group_ = nullptr;
-    OwnAlgorithms* reserved_ = nullptr;  // an idle part of the group's
+    OwnAlgorithms* reserved_ = nullptr;   // an idle part of the group's
+    std::shared_ptr<SharedRooms> rooms_;  // one of which is set aside
+    int room_ = SharedRooms::none;
     GroupFacts facts_;
     bool has_failed_ = false;               // this rank, for want of memory, which the others have to be told
     const Neighbors* neighbors_ = nullptr;  // by which ranks agree, where they keep to them

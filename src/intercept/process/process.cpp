@@ -12,6 +12,7 @@
 
 #include "intercept/process/attributes.hpp"
 #include "intercept/process/background.hpp"
+#include "intercept/process/device_memory.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/together.hpp"
 #include "progress/engine/simulation.hpp"
@@ -72,6 +73,7 @@ Process::Process(const Opening& opening)
     for (char& letter : library_line_)
         if (letter == '\t') letter = ' ';
     Background::open(local_);
+    DeviceMemory::open(is_simulated ? GpuUse::off : local_.gpu);
     set_log_level(local_.log);
     if (local_.report != "0") report_ = std::make_unique<Report>();
     // Where the job was started, not where the application goes from there.

@@ -29,6 +29,17 @@ public:
     Status collective(Collective which, int root, std::uint64_t order, const std::byte* source, std::byte* target,
                       std::uint64_t units, Token token) override;
     Status progress(std::vector<Token>& completed) override;
+    // Of addresses that are real ones: short plans are run in order only there.
+    Status send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) override {
+        return below_.send_now(peer, tag, data, units);
+    }
+    Status recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) override {
+        return below_.recv_now(peer, tag, data, units);
+    }
+    Status begin_send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token number) override {
+        return below_.begin_send(peer, tag, data, units, number);
+    }
+    Status finish_sends(Token first_left) override { return below_.finish_sends(first_left); }
     Status outcome() const override { return below_.outcome(); }
 
 private:

@@ -4,6 +4,24 @@
 
 namespace hcoll {
 
+// Of the one message that was begun.
+Status Transport::finish_one() {
+    std::vector<Token> completed;
+    Status status = 0;
+    while (completed.empty() && status == 0) status = progress(completed);
+    return status;
+}
+
+Status Transport::send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) {
+    const Status status = send(peer, tag, data, units, 0);
+    return status == 0 ? finish_one() : status;
+}
+
+Status Transport::recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) {
+    const Status status = recv(peer, tag, data, units, 0);
+    return status == 0 ? finish_one() : status;
+}
+
 Status Engine::start(const Plan& plan, const RunBuffers& buffers, Transport& transport, LocalOperations& operations,
                      Part part) {
     check(done(), "an engine runs one plan at a time");
@@ -163,20 +181,6 @@ void Engine::complete(Token token) {
         --open_;
         open_segments();
     }
-}
-
-// Where there is no region, nothing will be looked at.
-const std::byte* Engine::address(const Region& region, const Segment& segment) const {
-    if (region.length == 0) return nullptr;
-    if (region.buffer == Buffer::input)
-        return buffers_.input + static_cast<std::ptrdiff_t>(phase_->region_offset(region, segment)) * buffers_.stride;
-    return writable(region, segment);
-}
-
-std::byte* Engine::writable(const Region& region, const Segment& segment) const {
-    if (region.length == 0) return nullptr;
-    std::byte* base = region.buffer == Buffer::output ? buffers_.output : buffers_.scratch;
-    return base + static_cast<std::ptrdiff_t>(phase_->region_offset(region, segment)) * buffers_.stride;
 }
 
 }  // namespace hcoll

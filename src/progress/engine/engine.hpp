@@ -36,9 +36,20 @@ public:
                               std::byte* target, std::uint64_t units, Token token) = 0;
     // Appends what has completed since the last call. May return with nothing; must not block for ever.
     virtual Status progress(std::vector<Token>& completed) = 0;
+    // The same in short plans that are run in order (in_order.hpp). The first two return when the memory may be used again, or has
+    // what was sent. Sends that are only begun have numbers, from 0 on; those below `first_left` are over after finish_sends().
+    virtual Status send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units);
+    virtual Status recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units);
+    virtual Status begin_send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token) {
+        return send_now(peer, tag, data, units);
+    }
+    virtual Status finish_sends([[maybe_unused]] Token first_left) { return 0; }
     // What went wrong in this run and did not stop it, so that others get what this rank forwards: status_truncated. Forgotten
     // when the next run begins.
     virtual Status outcome() const { return 0; }
+
+private:
+    Status finish_one();
 };
 
 // Works on units in memory.
@@ -56,6 +67,19 @@ struct RunBuffers {
     std::byte* output = nullptr;
     std::byte* scratch = nullptr;  // plan.scratch_units() units
     std::ptrdiff_t stride = 1;
+
+    // Where a region is in that segment. Where there is no region, nothing will be looked at.
+    const std::byte* address(const Phase& phase, const Region& region, const Segment& segment) const {
+        if (region.length == 0) return nullptr;
+        if (region.buffer == Buffer::input)
+            return input + static_cast<std::ptrdiff_t>(phase.region_offset(region, segment)) * stride;
+        return writable(phase, region, segment);
+    }
+    std::byte* writable(const Phase& phase, const Region& region, const Segment& segment) const {
+        if (region.length == 0) return nullptr;
+        std::byte* base = region.buffer == Buffer::output ? output : scratch;
+        return base + static_cast<std::ptrdiff_t>(phase.region_offset(region, segment)) * stride;
+    }
 };
 
 // What of a split plan is run now: the callers' part (Step::by_caller), the rest, or all. Receives are posted in any case.
@@ -106,8 +130,12 @@ private:
     Token token_of(std::uint32_t step, std::uint64_t segment) const {
         return static_cast<Token>(segment % phase_->window) * step_count_ + step;
     }
-    const std::byte* address(const Region& region, const Segment& segment) const;
-    std::byte* writable(const Region& region, const Segment& segment) const;
+    const std::byte* address(const Region& region, const Segment& segment) const {
+        return buffers_.address(*phase_, region, segment);
+    }
+    std::byte* writable(const Region& region, const Segment& segment) const {
+        return buffers_.writable(*phase_, region, segment);
+    }
 
     const Plan* plan_ = nullptr;
     const Phase* phase_ = nullptr;

@@ -9,9 +9,10 @@ namespace hcoll {
 
 namespace {
 
-// What a peer may be left to keep: so many bytes, a message counting at least its share of 256.
+// What a peer may be left to keep: so many bytes, a message counting at least its share of 1024, since MPI libraries keep some
+// hundred bytes beside each.
 constexpr std::uint32_t most_ahead = 1 << 20;
-constexpr std::uint32_t message_weight = most_ahead / 256;
+constexpr std::uint32_t message_weight = most_ahead / 1024;
 
 constexpr std::uint64_t most_count = std::uint64_t{1} << 30;
 
@@ -196,17 +197,47 @@ Status PointToPoint::progress(std::vector<Token>& completed) {
     return worst;
 }
 
-// Of a request that is complete with that status. A message that was too long has left what fits, and ends nothing else: ranks
-// that this one sends to wait for it. Returns what stops the run.
-Status PointToPoint::complete(std::size_t index, Status status, std::vector<Token>& completed) {
-    if (status != MPI_SUCCESS) {
-        int error_class = MPI_ERR_OTHER;
-        const bool is_told = mpi.Error_class(status, &error_class) == MPI_SUCCESS;
-        if (!is_told || error_class != MPI_ERR_TRUNCATE || kinds_[index] != Kind::receive) return status;
-        outcome_ = status;
+// The vendor's calls that wait, which are its shortest.
+Status PointToPoint::send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) {
+    const auto send = flow_.must_synchronize(peer, units * unit_bytes_) ? mpi.Ssend : mpi.Send;
+    const Carriers::Carrier to = carriers_.to(peer);
+    return send(data, static_cast<int>(units), type_, to.peer, tag_of(tag), to.communicator);
+}
+
+Status PointToPoint::recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) {
+    const Carriers::Carrier from = carriers_.from(peer);
+    return note_truncation(
+        mpi.Recv(data, static_cast<int>(units), type_, from.peer, tag_of(tag), from.communicator, MPI_STATUS_IGNORE));
+}
+
+Status PointToPoint::finish_sends(Token first_left) {
+    for (std::size_t i = 0; i < requests_.size();) {
+        if (tokens_[i] >= first_left) {
+            ++i;
+            continue;
+        }
+        if (const Status status = mpi.Wait(&requests_[i], MPI_STATUS_IGNORE); status != MPI_SUCCESS) return status;
+        remove(i);
     }
-    completed.push_back(tokens_[index]);
     return MPI_SUCCESS;
+}
+
+// A message that was too long has left what fits, and ends nothing else: ranks that this one sends to wait for it. Returns what
+// stops the run.
+Status PointToPoint::note_truncation(Status status) {
+    if (status == MPI_SUCCESS) [[likely]]
+        return status;
+    int error_class = MPI_ERR_OTHER;
+    if (mpi.Error_class(status, &error_class) != MPI_SUCCESS || error_class != MPI_ERR_TRUNCATE) return status;
+    outcome_ = status;
+    return MPI_SUCCESS;
+}
+
+// Of a request that is complete with that status. Returns what stops the run.
+Status PointToPoint::complete(std::size_t index, Status status, std::vector<Token>& completed) {
+    if (kinds_[index] == Kind::receive) status = note_truncation(status);
+    if (status == MPI_SUCCESS) completed.push_back(tokens_[index]);
+    return status;
 }
 
 Status PointToPoint::progress_one(std::vector<Token>& completed) {
@@ -248,10 +279,14 @@ void PointToPoint::abandon() {
     for_each(Kind::send, [](MPI_Request& request) { (void)mpi.Request_free(&request); });
     for_each(Kind::receive, wait);
     for_each(Kind::collective, wait);
+    forget();
+    early_calls_.clear();
+}
+
+void PointToPoint::forget() {
     requests_.clear();
     tokens_.clear();
     kinds_.clear();
-    early_calls_.clear();
 }
 
 }  // namespace hcoll

@@ -95,6 +95,12 @@ public:
     Status collective(Collective which, int root, std::uint64_t order, const std::byte* source, std::byte* target,
                       std::uint64_t units, Token token) override;
     Status progress(std::vector<Token>& completed) override;
+    Status send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) override;
+    Status recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) override;
+    Status begin_send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token number) override {
+        return send(peer, tag, data, units, number);
+    }
+    Status finish_sends(Token first_left) override;
     // A message that is longer than what was received into: its receive is complete, with what fits, and the run goes on.
     Status outcome() const override { return outcome_; }
 
@@ -126,7 +132,9 @@ private:
     Status post(std::uint64_t units, Token token, Kind kind, Post&& post);
     Status start(const LeadersCall& call);
     void keep(MPI_Request request, Token token, Kind kind);
+    Status note_truncation(Status status);
     Status complete(std::size_t index, Status status, std::vector<Token>& completed);
+    void forget();
     Status progress_one(std::vector<Token>& completed);
     Status wait_for_one(std::vector<Token>& completed);
     void remove(std::size_t index);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "progress/node/futex.hpp"
 
 namespace hcoll {
 
@@ -108,6 +109,32 @@ Status NodeMessages::progress(std::vector<Token>& completed) {
         move_out_of_cells(from);
     }
     return status;
+}
+
+// Of what is waited for.
+bool NodeMessages::has_news() const {
+    return std::any_of(expected_.begin(), expected_.end(), [this](int from) {
+        const Line& line = next_line(from);
+        return line.number.load(std::memory_order_acquire) == peers_[static_cast<std::size_t>(from)].taken + 1 &&
+               !is_later(line.tag);
+    });
+}
+
+void NodeMessages::sleep(long nanoseconds) {
+    Bell& bell = area(rank_).bell;
+    bell.sleepers.store(1, std::memory_order_seq_cst);
+    const std::uint32_t rings = bell.rings.load(std::memory_order_seq_cst);
+    if (!has_news()) wait_at(bell.rings, rings, nanoseconds);
+    bell.sleepers.store(0, std::memory_order_relaxed);
+}
+
+// The load may overtake the store of what was sent, and miss one that is about to sleep: who sleeps looks again soon.
+void NodeMessages::ring(int to) const {
+    Bell& bell = area(to).bell;
+    if (bell.sleepers.load(std::memory_order_relaxed) == 0) [[likely]]
+        return;
+    bell.rings.fetch_add(1, std::memory_order_seq_cst);
+    wake_at(bell.rings);
 }
 
 void NodeMessages::abandon() {

@@ -81,6 +81,12 @@ public:
     Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, const Elements& elements,
                 Token token);
     Status progress(std::vector<Token>& completed);
+    // The shortest way for a message without gaps, where nothing else is under way between the two: false where it is none, or has
+    // to wait, and nothing has been done.
+    bool send_line(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t bytes);
+    bool take_line(int peer, std::uint32_t tag, std::byte* data, std::uint64_t bytes);
+    // Until one of the others has sent something, for so long at the most; sooner where it may be that nobody will say so.
+    void sleep(long nanoseconds);
     // status_truncated where a message of this collective was longer than what it was received into; otherwise 0.
     Status outcome() const { return outcome_; }
 
@@ -119,8 +125,14 @@ private:
     struct alignas(line_bytes) Readers {
         std::atomic<std::uint32_t> left;
     };
+    // Rung by who sends to a rank that sleeps. It may sleep past a ring, for a short time.
+    struct alignas(line_bytes) Bell {
+        std::atomic<std::uint32_t> rings;
+        std::atomic<std::uint32_t> sleepers;
+    };
     struct Area {
         alignas(line_bytes) std::atomic<std::uint32_t> is_short_of_cells;
+        Bell bell;
         Readers readers[cells];
     };
 
@@ -186,6 +198,11 @@ private:
 
     std::uint64_t units_of_fragment(const Elements& elements) const { return cell_bytes_ / elements.bytes; }
     bool has_room(int to);
+    bool has_news() const;
+    void ring(int to) const;
+    const Line& next_line(int from) const {
+        return lane(from, rank_).lines[peers_[static_cast<std::size_t>(from)].taken % lane_lines];
+    }
     std::uint64_t push(int to, std::uint32_t tag, std::uint64_t bytes, std::uint8_t cell, bool is_last,
                        const std::byte* data);
     std::uint8_t find_cell();

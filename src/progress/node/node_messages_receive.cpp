@@ -1,5 +1,6 @@
 // How NodeMessages receive: fragments to where they are expected, and what nobody has asked for yet out of the way.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/check.hpp"
@@ -105,13 +106,23 @@ Status NodeMessages::take(int from, const Line& line) {
     return 0;
 }
 
+bool NodeMessages::take_line(int from, std::uint32_t tag, std::byte* data, std::uint64_t bytes) {
+    Peer& sender = peer(from);
+    const Line& line = next_line(from);
+    if (line.number.load(std::memory_order_acquire) != sender.taken + 1) return false;
+    if (line.tag != tag || line.bytes != bytes || line.cell != no_cell || !line.is_last) return false;
+    if (bytes > inline_bytes || !sender.posted.empty() || !sender.unexpected.empty()) return false;
+    std::memcpy(data, line.data.data(), bytes);
+    receipts(rank_, from).taken.store(++sender.taken, std::memory_order_release);
+    return true;
+}
+
 Status NodeMessages::poll(int from) {
     Peer& sender = peer(from);
-    const Lane& lines = lane(from, rank_);
     const std::uint64_t before = sender.taken;
     Status status = 0;
     while (status == 0) {
-        const Line& line = lines.lines[sender.taken % lane_lines];
+        const Line& line = next_line(from);
         if (line.number.load(std::memory_order_acquire) != sender.taken + 1 || is_later(line.tag)) break;
         status = take(from, line);
         ++sender.taken;

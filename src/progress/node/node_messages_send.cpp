@@ -59,7 +59,14 @@ std::uint64_t NodeMessages::push(int to, std::uint32_t tag, std::uint64_t bytes,
     line.is_last = is_last;
     if (data != nullptr) std::memcpy(line.data.data(), data, bytes);
     line.number.store(before + 1, std::memory_order_release);
+    ring(to);
     return before + 1;
+}
+
+bool NodeMessages::send_line(int to, std::uint32_t tag, const std::byte* data, std::uint64_t bytes) {
+    if (bytes > inline_bytes || active_ != 0 || !has_room(to)) return false;
+    push(to, tag, bytes, no_cell, true, data);
+    return true;
 }
 
 std::uint8_t NodeMessages::find_cell() {

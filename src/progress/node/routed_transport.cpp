@@ -1,8 +1,8 @@
 #include "progress/node/routed_transport.hpp"
 
-#include <sched.h>
-
 #include <utility>
+
+#include "progress/engine/cancellation.hpp"
 
 namespace hcoll {
 
@@ -13,6 +13,7 @@ void RoutedTransport::use_node(std::unique_ptr<NodeMessages> node, const Placeme
     for (const int each : placement.ranks_of_node(placement.node_of(rank)))
         index_on_node_[static_cast<std::size_t>(each)] = placement.index_on_node(each);
     polls_before_yield_ = oversubscribed ? impatient_polls : patient_polls;
+    most_vain_turns_ = oversubscribed ? most_vain_turns_shared : most_vain_turns;
 }
 
 void RoutedTransport::leave_node() {
@@ -33,14 +34,55 @@ Status RoutedTransport::progress(std::vector<Token>& completed) {
     if (status == 0 && is_carried_) status = node_->progress(completed);
     if (completed.size() != before) {
         idle_polls_ = 0;
-        // Ranks whose collectives never have to wait may do many of them on end.
-        constexpr int polls_between_drives = 32;
-        if (is_carried_ && ++busy_polls_ % polls_between_drives == 0 && status == 0) status = drive_(context_);
-    } else if (++idle_polls_ > polls_before_yield_) {
-        sched_yield();
-        if (is_carried_ && status == 0) status = drive_(context_);
+        sleeps_.reset();
+        if (is_carried_ && status == 0) status = busy();
+    } else if (status == 0) {
+        status = idle();
     }
     return status;
+}
+
+// Nothing was there.
+Status RoutedTransport::idle() {
+    CancellationAtPoints::here();
+    const int turns = ++idle_polls_ - polls_before_yield_;
+    if (turns <= 0) return 0;
+    vain_turns_ = give_turn() ? 0 : vain_turns_ + 1;
+    if (!is_carried_) return 0;
+    const bool sleeps = vain_turns_ > most_vain_turns_ || turns > most_turns;
+    if (sleeps) node_->sleep(sleeps_.next_nanoseconds());
+    return sleeps || turns % turns_between_drives == 0 ? drive_(context_) : 0;
+}
+
+// Of the one message that was begun there.
+Status RoutedTransport::finish_on_node() {
+    finished_.clear();
+    Status status = node_->progress(finished_);
+    while (finished_.empty() && status == 0) {
+        status = idle();
+        if (status == 0) status = node_->progress(finished_);
+    }
+    idle_polls_ = 0;
+    sleeps_.reset();
+    return status;
+}
+
+Status RoutedTransport::send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) {
+    const int there = on_node(peer);
+    if (there < 0) return network_.send_now(peer, tag, data, units);
+    if (elements_.packing == nullptr && node_->send_line(there, tag_of(tag), data, units * elements_.bytes))
+        return busy();
+    const Status status = node_->send(there, tag_of(tag), data, units, elements_, 0);
+    return status == 0 ? finish_on_node() : status;
+}
+
+Status RoutedTransport::recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) {
+    const int there = on_node(peer);
+    if (there < 0) return network_.recv_now(peer, tag, data, units);
+    if (elements_.packing == nullptr && node_->take_line(there, tag_of(tag), data, units * elements_.bytes))
+        return busy();
+    const Status status = node_->recv(there, tag_of(tag), data, units, elements_, 0);
+    return status == 0 ? finish_on_node() : status;
 }
 
 }  // namespace hcoll

@@ -1,14 +1,15 @@
 // The transport of a communicator: shared memory to the ranks of the same node, the network's to the others.
 //
-// A rank that waits looks at both in turn. Where it finds nothing for a while it yields: whoever has to send may need its
-// core. Messages that the application began before must move meanwhile, so the MPI library is driven now and then even
-// if nothing here travels by it.
+// A rank that waits looks at both in turn. Where it finds nothing for a while it yields, and where that is in vain it sleeps:
+// whoever has to send may need its core (turns.hpp). Messages that the application began before must move meanwhile, so the MPI
+// library is driven now and then even if nothing here travels by it.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "progress/node/node_messages.hpp"
+#include "progress/node/turns.hpp"
 #include "topology/placement.hpp"
 
 namespace hcoll {
@@ -45,6 +46,14 @@ public:
         return network_.collective(which, root, order, source, target, units, token);
     }
     Status progress(std::vector<Token>& completed) override;
+    Status send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) override;
+    Status recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) override;
+    // What goes to the same node is over at once: it needs room in a lane, which a rank has that is not far ahead of the other.
+    Status begin_send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token number) override {
+        return on_node(peer) >= 0 ? send_now(peer, tag, data, units)
+                                  : network_.begin_send(peer, tag, data, units, number);
+    }
+    Status finish_sends(Token first_left) override { return network_.finish_sends(first_left); }
     Status outcome() const override {
         const Status status = network_.outcome();
         return status != 0 || !is_carried_ ? status : node_->outcome();
@@ -60,6 +69,14 @@ private:
     static constexpr int patient_polls = 200;
     static constexpr int impatient_polls = 2;
 
+    Status finish_on_node();
+    Status idle();
+    // Ranks whose collectives never have to wait may do many of them on end.
+    Status busy() {
+        constexpr int polls_between_drives = 32;
+        return ++busy_polls_ % polls_between_drives == 0 ? drive_(context_) : 0;
+    }
+
     int on_node(int peer) const { return is_carried_ ? index_on_node_[static_cast<std::size_t>(peer)] : elsewhere; }
     // Collectives that follow one another use different tags, so that what is left over by an error is not taken for a
     // message of the next.
@@ -74,8 +91,12 @@ private:
     bool is_carried_ = false;
     std::uint32_t sequence_ = 0;
     int polls_before_yield_ = patient_polls;
+    int most_vain_turns_ = most_vain_turns;
     int idle_polls_ = 0;
     int busy_polls_ = 0;
+    int vain_turns_ = 0;
+    Sleeps sleeps_;
+    std::vector<Token> finished_;
 };
 
 }  // namespace hcoll

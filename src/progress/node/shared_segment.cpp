@@ -25,16 +25,19 @@ bool exceeds_file_limit(std::size_t bytes) {
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
 }
 
-// Does the system promise no more memory than it has?
-bool is_memory_strict() {
-    std::FILE* file = std::fopen("/proc/sys/vm/overcommit_memory", "re");
-    if (file == nullptr) return false;
-    const int mode = std::fgetc(file);
-    std::fclose(file);
-    return mode == '2';
-}
-
 }  // namespace
+
+// Looked up once: asking takes longer than all the rest of entering a segment.
+bool SharedSegment::must_reserve() {
+    static const bool is_memory_strict = [] {
+        std::FILE* file = std::fopen("/proc/sys/vm/overcommit_memory", "re");
+        if (file == nullptr) return false;
+        const int mode = std::fgetc(file);
+        std::fclose(file);
+        return mode == '2';
+    }();
+    return is_memory_strict;
+}
 
 SharedSegment::SharedSegment(SharedSegment&& other) noexcept { *this = std::move(other); }
 
@@ -90,7 +93,7 @@ int SharedSegment::open(const SegmentAddress& address) {
 }
 
 int SharedSegment::reserve(std::size_t offset, std::size_t bytes) {
-    if (!is_memory_strict()) return 0;
+    if (!must_reserve()) return 0;
     return fallocate(descriptor_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
 }
 

@@ -34,7 +34,9 @@ public:
     // After an error they hold nothing. The memory is zero, but for the first `reserved` bytes.
     int create(std::size_t bytes);
     int open(const SegmentAddress& address);
-    // Makes sure of the memory of a part that this process will write.
+    // Does the system promise no more memory than it has?
+    static bool must_reserve();
+    // Makes sure of the memory of a part that this process will write; before the descriptor is closed.
     int reserve(std::size_t offset, std::size_t bytes);
     // For this process.
     int make_read_only();

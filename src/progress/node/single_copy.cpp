@@ -69,7 +69,7 @@ void SingleCopy::Free::operator()(std::byte* memory) const { ::operator delete[]
 
 // ---- the test ----
 
-bool SingleCopy::prove(std::unique_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree) {
+bool SingleCopy::prove(std::shared_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree) {
     const std::size_t bytes = probe_bytes(ranks_);
     constexpr int protection = PROT_READ | PROT_WRITE;
     void* probe = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -83,14 +83,23 @@ bool SingleCopy::prove(std::unique_ptr<PeerMemory> memory, const std::function<b
         is_good = agree(replaced != MAP_FAILED) && test_words(*memory, static_cast<std::byte*>(probe), false, agree);
     }
     if (is_good) {
-        const std::size_t piece = piece_bytes_of(ranks_);
-        pieces_.reset(new (std::align_val_t{page}, std::nothrow)
-                          std::byte[piece * static_cast<std::size_t>(ranks_) + accumulator_bytes]);
+        make_pieces();
         is_good = agree(pieces_ != nullptr);
     }
     if (is_good) memory_ = std::move(memory);
     if (has_probe) munmap(probe, bytes);
     return is_good;
+}
+
+void SingleCopy::make_pieces() {
+    pieces_.reset(new (std::align_val_t{page}, std::nothrow)
+                      std::byte[piece_bytes_of(ranks_) * static_cast<std::size_t>(ranks_) + accumulator_bytes]);
+}
+
+void SingleCopy::adopt(std::shared_ptr<PeerMemory> memory) {
+    make_pieces();
+    if (pieces_ == nullptr) throw std::bad_alloc();
+    memory_ = std::move(memory);
 }
 
 bool SingleCopy::test_words(PeerMemory& memory, std::byte* probe, bool is_first,

@@ -58,7 +58,11 @@ public:
     // Takes that memory, if each rank can read and write a word that it does not know of each other rank's. nullptr: this rank
     // has none. `agree(here)` is true where it is called with true on all ranks, and none returns before all have called
     // it. All ranks get the same answer; false leaves everything as it was.
-    bool prove(std::unique_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree);
+    bool prove(std::shared_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree);
+    // What was proven by others of the same processes, in the same order, and may be used by several threads; the same on all ranks.
+    // May throw std::bad_alloc.
+    void adopt(std::shared_ptr<PeerMemory> memory);
+    const std::shared_ptr<PeerMemory>& memory() const { return memory_; }
     [[nodiscard]] bool is_proven() const { return memory_ != nullptr; }
 
     // Has it arrived? A reader that gets false, and the root where any reader does, have it yet to do another way. `bytes` are
@@ -96,6 +100,7 @@ private:
     void conclude(std::uint64_t message, bool is_good, Progress progress);
     // How another one's went.
     bool is_good(int rank, std::uint64_t message);
+    void make_pieces();
     bool test_words(PeerMemory& memory, std::byte* probe, bool is_first, const std::function<bool(bool)>& agree);
     // Leaves a message before its time; returns when those that are in it have left it, too.
     class Leaving;
@@ -108,7 +113,7 @@ private:
     int rank_;
     int ranks_;
     Waiting& waiting_;
-    std::unique_ptr<PeerMemory> memory_;
+    std::shared_ptr<PeerMemory> memory_;
     std::uint64_t messages_ = 0;
     std::unique_ptr<std::byte, Free> pieces_;  // one for each rank: what was read of it; this rank's is for a result
     std::vector<const std::byte*> operands_;   // of one combination, by rank

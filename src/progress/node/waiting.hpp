@@ -3,13 +3,11 @@
 // A flag is a counter in shared memory that one rank writes and only ever raises. While the ranks of a node have a core
 // each, the answer is a few cache-line transfers away: spinning costs nobody anything. Where they share cores, the rank
 // that is waited for may need this very core: there a rank yields at once. Whoever waits long drives the MPI library
-// meanwhile (a peer may be waiting for a message that was begun before), and then sleeps, shortly: 0.1 ms at most, since
-// long messages of the MPI library move by a piece a call.
+// meanwhile (a peer may be waiting for a message that was begun before), and then sleeps, shortly (turns.hpp).
 //
 // How long it spins is learned: where spinning was in vain, it spins for half as long the next time. So ranks that are not
-// bound, and happen to be on one core, soon give way to one another. Where ranks share cores and a yield returns at once, again
-// and again, it gives nobody a turn (with SCHED_AUTOGROUP each rank is in a task group of its own where the launcher, as Hydra
-// does, gives it a session): then only sleeping lets the others run.
+// bound, and happen to be on one core, soon give way to one another. Where ranks share cores and a yield gives nobody a turn, again
+// and again, only sleeping lets the others run.
 //
 // Who sleeps also looks whether the others still live (node_peers.hpp): a wait ends with the flag, or with a NodeFailure.
 #pragma once
@@ -19,6 +17,7 @@
 #include <cstdint>
 
 #include "progress/node/node_peers.hpp"
+#include "progress/node/turns.hpp"
 
 namespace hcoll {
 
@@ -49,7 +48,7 @@ public:
         : fewest_spins_(oversubscribed ? 0 : 50),
           most_spins_(oversubscribed ? 0 : 2000),
           spins_(most_spins_),
-          most_vain_yields_(oversubscribed ? 20 : 2000),
+          most_vain_turns_(oversubscribed ? most_vain_turns_shared : most_vain_turns),
           progress_(progress),
           context_(context),
           peers_(peers) {}
@@ -82,7 +81,7 @@ private:
     int fewest_spins_;
     int most_spins_;
     int spins_;
-    int most_vain_yields_;
+    int most_vain_turns_;
     Status (*progress_)(void*);
     void* context_;
     NodePeers* peers_;

@@ -1,0 +1,73 @@
+// Shared memory for the communicators of one group of processes: a segment of several rooms, all alike, one for each communicator. So
+// only the first of them has to make a segment and to map it; pages that nobody touches cost nothing.
+//
+//   segment   [ room 0: collectives | messages | processes ][ room 1 ... ] ...
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+#include "intercept/communicator/segment_use.hpp"
+#include "progress/node/shared_segment.hpp"
+
+namespace hcoll {
+
+class SharedRooms {
+public:
+    static constexpr int most = 8;
+    static constexpr int none = -1;
+
+    // `serial`: of the communicator that they were made for, the same on all ranks.
+    SharedRooms(std::uint64_t serial, const SegmentUse& use, const SegmentUse::Shape& shape, bool oversubscribed)
+        : serial_(serial), use_(use), shape_(shape), oversubscribed_(oversubscribed) {}
+
+    static std::size_t segment_bytes(const SegmentUse::Shape& shape, int rooms) {
+        return room_bytes(shape) * static_cast<std::size_t>(rooms);
+    }
+
+    SharedSegment& segment() { return segment_; }
+    const SegmentUse& use() const { return use_; }
+    const SegmentUse::Shape& shape() const { return shape_; }
+    bool oversubscribed() const { return oversubscribed_; }
+    std::byte* data(int room) const { return segment_.data() + offset(room); }
+    // Makes sure of the memory of a part of it that this process will write. Returns 0 or an errno.
+    int reserve(int room, std::size_t first, std::size_t bytes) {
+        return segment_.reserve(offset(room) + first, bytes);
+    }
+
+    // From any thread. A room that was used is not zero any more, and never given back.
+    int take() {
+        const std::lock_guard lock(mutex_);
+        const auto rooms = static_cast<int>(segment_.address().bytes / room_bytes(shape_));
+        for (int room = 0; room < std::min(rooms, most); ++room)
+            if (!std::exchange(is_taken_[static_cast<std::size_t>(room)], true)) return room;
+        return none;
+    }
+    void give_back(int unused) {
+        const std::lock_guard lock(mutex_);
+        is_taken_[static_cast<std::size_t>(unused)] = false;
+    }
+    // What tells the room from all others, on all ranks alike; not 0.
+    std::uint64_t name_of(int room) const { return serial_ * most + static_cast<std::uint64_t>(room) + 1; }
+
+private:
+    static std::size_t room_bytes(const SegmentUse::Shape& shape) {
+        constexpr std::size_t page = 4096;
+        return (shape.bytes + page - 1) / page * page;
+    }
+    std::size_t offset(int room) const { return static_cast<std::size_t>(room) * room_bytes(shape_); }
+
+    std::uint64_t serial_;
+    SegmentUse use_;
+    SegmentUse::Shape shape_;
+    bool oversubscribed_;
+    SharedSegment segment_;
+    std::mutex mutex_;
+    std::array<bool, most> is_taken_{};
+};
+
+}  // namespace hcoll

@@ -1,0 +1,206 @@
+#include "intercept/process/device_memory.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hcoll {
+
+std::atomic<bool> DeviceMemory::may_be_any_{false};
+
+namespace {
+
+template <typename Function>
+bool load(void* handle, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(handle, name));
+    return function != nullptr;
+}
+
+// The CUDA driver API (docs.nvidia.com/cuda/cuda-driver-api, unified addressing and memory management).
+struct Cuda {
+    using Pointer = unsigned long long;  // CUdeviceptr
+    static constexpr int context_attribute = 1;
+    static constexpr int memory_type_attribute = 2;
+    static constexpr int is_managed_attribute = 8;
+    static constexpr unsigned int host_memory = 1;
+
+    int (*get_attribute)(void*, int, Pointer) = nullptr;
+    int (*memcpy)(Pointer, Pointer, std::size_t) = nullptr;
+    int (*push_context)(void*) = nullptr;
+    int (*pop_context)(void**) = nullptr;
+    int (*synchronize)(void*) = nullptr;
+
+    bool load_from(void* handle) {
+        return load(handle, "cuPointerGetAttribute", get_attribute) && load(handle, "cuMemcpy", memcpy) &&
+               load(handle, "cuCtxPushCurrent_v2", push_context) && load(handle, "cuCtxPopCurrent_v2", pop_context) &&
+               load(handle, "cuStreamSynchronize", synchronize);
+    }
+    // Managed memory moves: another process may not read it. What the driver does not know is the host's.
+    bool holds(const void* address) const {
+        unsigned int type = host_memory;
+        const auto pointer = reinterpret_cast<Pointer>(address);
+        if (get_attribute(&type, memory_type_attribute, pointer) != 0) return false;
+        if (type != host_memory) return true;
+        unsigned int is_managed = 0;
+        return get_attribute(&is_managed, is_managed_attribute, pointer) == 0 && is_managed != 0;
+    }
+    // In the context of the memory, since this thread may have none. What comes from pageable memory may be on its way when the
+    // copy returns.
+    bool copy(void* to, const void* from, std::size_t bytes) const {
+        const auto target = reinterpret_cast<Pointer>(to);
+        const auto source = reinterpret_cast<Pointer>(from);
+        void* context = nullptr;
+        if (get_attribute(&context, context_attribute, holds(to) ? target : source) != 0) context = nullptr;
+        if (context != nullptr && push_context(context) != 0) return false;
+        const bool is_copied = memcpy(target, source, bytes) == 0 && synchronize(nullptr) == 0;
+        if (context != nullptr) pop_context(&context);
+        return is_copied;
+    }
+};
+
+// The HIP runtime API (rocm.docs.amd.com).
+struct Hip {
+    static constexpr int default_kind = 4;  // hipMemcpyDefault
+    // The first fields are the same in all versions; the numbers of types are not: 0 is the host's or unknown, and 1 is a device's in
+    // version 5 and the host's in version 6, where it has an address for the host.
+    struct Attributes {
+        int type;
+        int device;
+        void* device_pointer;
+        void* host_pointer;
+        int is_managed;
+        std::array<unsigned int, 24> rest;
+    };
+
+    int (*get_attributes)(Attributes*, const void*) = nullptr;
+    int (*memcpy)(void*, const void*, std::size_t, int) = nullptr;
+    int (*get_last_error)() = nullptr;
+
+    bool load_from(void* handle) {
+        return load(handle, "hipPointerGetAttributes", get_attributes) && load(handle, "hipMemcpy", memcpy) &&
+               load(handle, "hipGetLastError", get_last_error);
+    }
+    bool holds(const void* address) const {
+        Attributes attributes{};
+        if (get_attributes(&attributes, address) != 0) {
+            get_last_error();  // which the application would find otherwise
+            return false;
+        }
+        if (attributes.is_managed != 0) return true;
+        return attributes.type > 1 || (attributes.type == 1 && attributes.host_pointer == nullptr);
+    }
+    bool copy(void* to, const void* from, std::size_t bytes) const {
+        return memcpy(to, from, bytes, default_kind) == 0;
+    }
+};
+
+// Those that were found, for good: a runtime that was loaded stays, since its functions are called.
+class Runtimes {
+public:
+    void open(const GpuDevices& devices) { devices_ = devices; }
+
+    // Looks for what was loaded since the last time.
+    void refresh() {
+        std::uint64_t loads = 0;
+        dl_iterate_phdr(
+            [](dl_phdr_info* info, std::size_t, void* count) {
+                *static_cast<std::uint64_t*>(count) = info->dlpi_adds;
+                return 1;  // it is the same for all
+            },
+            &loads);
+        if (loads == loads_seen_.load(std::memory_order_acquire)) return;
+        const std::lock_guard lock(mutex_);
+        std::vector<std::string> paths;
+        dl_iterate_phdr(
+            [](dl_phdr_info* info, std::size_t, void* found) {
+                if (info->dlpi_name != nullptr && gpu_runtime_of(info->dlpi_name) != GpuRuntime::none)
+                    static_cast<std::vector<std::string>*>(found)->emplace_back(info->dlpi_name);
+                return 0;
+            },
+            &paths);
+        for (const std::string& path : paths) use(path);
+        loads_seen_.store(loads, std::memory_order_release);
+    }
+
+    const Cuda* cuda() const { return has_cuda_.load(std::memory_order_acquire) ? &cuda_ : nullptr; }
+    const Hip* hip() const { return has_hip_.load(std::memory_order_acquire) ? &hip_ : nullptr; }
+    bool has_level_zero() const { return has_level_zero_.load(std::memory_order_acquire); }
+
+private:
+    void use(const std::string& path) {
+        const GpuRuntime runtime = gpu_runtime_of(path);
+        const bool is_known = (runtime == GpuRuntime::cuda && has_cuda_) || (runtime == GpuRuntime::hip && has_hip_) ||
+                              (runtime == GpuRuntime::level_zero && has_level_zero_);
+        if (is_known) return;
+        if (runtime == GpuRuntime::level_zero) {
+            has_level_zero_ = devices_.level_zero;
+            return;
+        }
+        const bool is_cuda = runtime == GpuRuntime::cuda;
+        if (!(is_cuda ? devices_.cuda : devices_.hip)) return;
+        void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+        if (handle == nullptr) return;
+        if (is_cuda)
+            has_cuda_ = cuda_.load_from(handle);
+        else
+            has_hip_ = hip_.load_from(handle);
+    }
+
+    GpuDevices devices_;
+    std::atomic<std::uint64_t> loads_seen_{0};
+    std::mutex mutex_;
+    Cuda cuda_;
+    Hip hip_;
+    std::atomic<bool> has_cuda_{false};
+    std::atomic<bool> has_hip_{false};
+    std::atomic<bool> has_level_zero_{false};
+};
+
+Runtimes& runtimes() {
+    static auto* instance = new Runtimes;
+    return *instance;
+}
+
+}  // namespace
+
+void DeviceMemory::open(GpuUse use) {
+    const GpuDevices devices = use == GpuUse::off  ? GpuDevices{}
+                               : use == GpuUse::on ? GpuDevices{.cuda = true, .hip = true, .level_zero = true}
+                                                   : find_gpu_devices("");
+    runtimes().open(devices);
+    may_be_any_.store(devices.any(), std::memory_order_relaxed);
+}
+
+bool DeviceMemory::holds(const void* address) {
+    if (!may_be_any() || address == nullptr) return false;
+    Runtimes& known = runtimes();
+    known.refresh();
+    if (const Cuda* cuda = known.cuda(); cuda != nullptr && cuda->holds(address)) return true;
+    const Hip* hip = known.hip();
+    return hip != nullptr && hip->holds(address);
+}
+
+bool DeviceMemory::copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes == 0) return true;
+    const Runtimes& known = runtimes();
+    if (const Cuda* cuda = known.cuda(); cuda != nullptr && (cuda->holds(to) || cuda->holds(from)))
+        return cuda->copy(to, from, bytes);
+    if (const Hip* hip = known.hip(); hip != nullptr) return hip->copy(to, from, bytes);
+    std::memcpy(to, from, bytes);
+    return true;
+}
+
+bool DeviceMemory::is_any_unknown() {
+    if (!may_be_any()) return false;
+    runtimes().refresh();
+    return runtimes().has_level_zero();
+}
+
+}  // namespace hcoll

@@ -1,0 +1,202 @@
+// Short plans, run step by step by all ranks (progress/engine/in_order.hpp): every algorithm that has such plans, with a transport
+// that buffers nothing. A send ends only when its receiver has come to it, and its memory is read only then.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <tuple>
+
+#include "plan_cases.hpp"
+#include "progress/engine/in_order.hpp"
+
+namespace hcoll::test {
+namespace {
+
+constexpr Status status_deadlock = 1;
+constexpr Status status_wrong_message = 2;
+
+// Ranks are threads that run one at a time: a random one of those that need not wait. Where there is none left, they wait for
+// each other for ever.
+class Turns {
+public:
+    Turns(std::size_t ranks, std::mt19937_64& random)
+        : random_(random), is_ready_(ranks, [] { return true; }), changed_(ranks) {}
+
+    // Runs `body(rank)` of every rank.
+    void run(const std::function<void(int)>& body) {
+        std::vector<std::thread> threads;
+        for (std::size_t rank = 0; rank < is_ready_.size(); ++rank)
+            threads.emplace_back([&, rank] {
+                {
+                    std::unique_lock lock(mutex_);
+                    wait_for_turn(lock, rank);
+                }
+                body(static_cast<int>(rank));
+                const std::lock_guard lock(mutex_);
+                is_ready_[rank] = nullptr;
+                pass_on();
+            });
+        {
+            const std::lock_guard lock(mutex_);
+            pass_on();
+        }
+        for (std::thread& each : threads) each.join();
+    }
+
+    // Returns once that holds; false where it never will.
+    bool wait(int rank, std::function<bool()> holds) {
+        std::unique_lock lock(mutex_);
+        is_ready_[static_cast<std::size_t>(rank)] = std::move(holds);
+        pass_on();
+        wait_for_turn(lock, static_cast<std::size_t>(rank));
+        return !is_stuck_;
+    }
+
+private:
+    void pass_on() {
+        std::vector<std::size_t> ready;
+        bool is_any_left = false;
+        for (std::size_t rank = 0; rank < is_ready_.size(); ++rank) {
+            if (is_ready_[rank] == nullptr) continue;
+            is_any_left = true;
+            if (is_stuck_ || is_ready_[rank]()) ready.push_back(rank);
+        }
+        if (!is_any_left) return;
+        if (ready.empty()) {
+            is_stuck_ = true;
+            return pass_on();
+        }
+        turn_ = ready[random_() % ready.size()];
+        changed_[turn_].notify_one();
+    }
+    void wait_for_turn(std::unique_lock<std::mutex>& lock, std::size_t rank) {
+        changed_[rank].wait(lock, [&] { return turn_ == rank; });
+    }
+
+    std::mt19937_64& random_;
+    std::mutex mutex_;
+    std::size_t turn_ = ~std::size_t{0};
+    bool is_stuck_ = false;
+    std::vector<std::function<bool()>> is_ready_;  // of each rank; none of one that is through
+    std::vector<std::condition_variable> changed_;
+};
+
+using Route = std::tuple<int, int, std::uint32_t>;
+struct Message {
+    const std::byte* data;
+    std::uint64_t units;
+    Token number;  // of its sender's
+};
+using Sends = std::map<Route, Message>;  // that nobody has received
+
+class MeetingTransport : public Transport {
+public:
+    MeetingTransport(Turns& turns, Sends& sends, int rank) : turns_(turns), sends_(sends), rank_(rank) {}
+
+    Status begin_send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token number) override {
+        return sends_.try_emplace({rank_, peer, tag}, Message{data, units, number}).second ? 0 : status_wrong_message;
+    }
+    Status finish_sends(Token first_left) override {
+        const auto are_over = [this, first_left] {
+            return std::none_of(sends_.begin(), sends_.end(), [&](const auto& each) {
+                return std::get<0>(each.first) == rank_ && each.second.number < first_left;
+            });
+        };
+        return turns_.wait(rank_, are_over) ? 0 : status_deadlock;
+    }
+    Status send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) override {
+        if (const Status status = begin_send(peer, tag, data, units, 0); status != 0) return status;
+        return turns_.wait(rank_,
+                           [this, peer, tag] {
+                               return !sends_.contains({rank_, peer, tag});
+                           })
+                   ? 0
+                   : status_deadlock;
+    }
+    Status recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) override {
+        const Route route{peer, rank_, tag};
+        if (!turns_.wait(rank_, [&] { return sends_.contains(route); })) return status_deadlock;
+        const Message sent = sends_.extract(route).mapped();
+        if (sent.units != units) return status_wrong_message;
+        if (units != 0) std::memcpy(data, sent.data, units * sizeof(Operand));
+        return 0;
+    }
+    // Of an engine.
+    Status send(int, std::uint32_t, const std::byte*, std::uint64_t, Token) override { return -1; }
+    Status recv(int, std::uint32_t, std::byte*, std::uint64_t, Token) override { return -1; }
+    Status collective(Collective, int, std::uint64_t, const std::byte*, std::byte*, std::uint64_t, Token) override {
+        return -1;
+    }
+    Status progress(std::vector<Token>&) override { return -1; }
+
+private:
+    Turns& turns_;
+    Sends& sends_;
+    int rank_;
+};
+
+std::optional<std::string> run_in_order_and_compare(const PlanCase& plan_case, std::vector<Plan> plans,
+                                                    std::mt19937_64& random) {
+    PreparedCase prepared = prepare(plan_case, std::move(plans));
+    Turns turns(prepared.ranks.size(), random);
+    Sends sends;
+    std::vector<Status> statuses(prepared.ranks.size(), 0);
+    turns.run([&](int rank) {
+        SimulatedRank& self = prepared.ranks[static_cast<std::size_t>(rank)];
+        std::vector<Operand> scratch(self.plan.scratch_units(), Operand{.poisoned = 1});
+        const RunBuffers buffers{reinterpret_cast<const std::byte*>(self.input.data()),
+                                 reinterpret_cast<std::byte*>(self.output.data()),
+                                 reinterpret_cast<std::byte*>(scratch.data()), sizeof(Operand)};
+        MeetingTransport transport(turns, sends, rank);
+        OperandOperations operations(plan_case.ordered);
+        statuses[static_cast<std::size_t>(rank)] = run_in_order(self.plan, buffers, transport, operations);
+    });
+    for (std::size_t rank = 0; rank < statuses.size(); ++rank)
+        if (statuses[rank] != 0)
+            return "rank " + std::to_string(rank) +
+                   (statuses[rank] == status_deadlock ? " waits for ever" : " meets a wrong message");
+    if (!sends.empty()) return "a message is left over";
+    return compare(plan_case, prepared);
+}
+
+TEST(InOrder, NobodyWaitsForEverAndAllIsRight) {
+    std::mt19937_64 random(test_seed());
+    std::set<std::string> covered;
+    for (const Algorithm& algorithm : algorithms())
+        for (int ranks = 1; ranks <= small_sweep_ranks + 3; ++ranks)
+            for (const Layout& layout : layouts_of(ranks))
+                for (int repeat = 0; repeat < 2; ++repeat) {
+                    PlanCase plan_case{.algorithm = &algorithm,
+                                       .parameters = algorithm.defaults,
+                                       .ranks = ranks,
+                                       .root = has_root(algorithm.collective)
+                                                   ? static_cast<int>(random() % static_cast<std::uint64_t>(ranks))
+                                                   : 0,
+                                       .units = algorithm.collective == Collective::barrier ? 1 : 1 + random() % 20,
+                                       .in_place = random() % 3 == 0 && algorithm.collective != Collective::bcast &&
+                                                   algorithm.collective != Collective::barrier,
+                                       .layout = layout};
+                    plan_case.ordered = is_reduction(algorithm.collective) && random() % 2 == 0 &&
+                                        keeps_order(algorithm, plan_case.parameters, *layout.placement);
+                    std::vector<Plan> plans = build_plans(plan_case);
+                    const auto is_sequence = [](const Plan& plan) {
+                        return !plan.sequence.empty() || plan.steps.empty();
+                    };
+                    if (!std::all_of(plans.begin(), plans.end(), is_sequence)) continue;
+                    covered.insert(std::string(name_of(algorithm.collective)) + " " + std::string(algorithm.name));
+                    const auto defect = run_in_order_and_compare(plan_case, std::move(plans), random);
+                    EXPECT_FALSE(defect) << plan_case.name() << ": " << *defect;
+                }
+    for (const char* expected : {"bcast binomial", "bcast han", "reduce binomial", "reduce han",
+                                 "allreduce recursive_doubling", "barrier dissemination", "gather binomial"})
+        EXPECT_TRUE(covered.contains(expected)) << expected;
+}
+
+}  // namespace
+}  // namespace hcoll::test

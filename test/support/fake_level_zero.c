@@ -1,0 +1,3 @@
+/* In the place of Level Zero's loader. */
+int zeInit(unsigned int flags);
+int zeInit(unsigned int flags) { return flags == 0 ? 0 : 1; }
