@@ -9,6 +9,7 @@
 #include <new>
 
 #include "intercept/calls/arguments.hpp"
+#include "intercept/calls/guarded.hpp"
 #include "intercept/communicator/communicator.hpp"
 #include "progress/network/vendor.hpp"
 
@@ -64,9 +65,9 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
     if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {
         const char* why = communicator == nullptr ? reason::first_calls : communicator->why_counting();
         const int status = noted(name, count, type, "vendor", why, pass_on);
-        if (comm != MPI_COMM_NULL && !is_error_of_arguments(status))
-            Communicator::count_call(comm, collective, bytes_of(count, type));
-        return status;
+        if (comm == MPI_COMM_NULL || is_error_of_arguments(status)) return status;
+        const int counted = Communicator::count_call(comm, collective, bytes_of(count, type));
+        return status != MPI_SUCCESS ? status : guarded(comm, [&] { return counted; });
     }
     const Decision* decision = nullptr;
     const char* why = communicator->why_vendor(collective);

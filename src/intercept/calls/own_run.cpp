@@ -88,6 +88,7 @@ public:
             scratch_.end_messages();
             return;
         }
+        own_.is_broken = true;
         if (!is_known_ && own_.peers != nullptr && own_.transport.has_node()) own_.peers->give_up(NodeBreak::unwound);
         own_.network.abandon();
         own_.packing.abandon();

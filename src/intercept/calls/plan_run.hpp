@@ -121,6 +121,7 @@ public:
 private:
     // Messages may still be written to its memory.
     void abandon() {
+        if (!engine_.done()) own_.is_broken = true;
         network_.abandon();
         packing_.abandon();
         engine_.abandon();

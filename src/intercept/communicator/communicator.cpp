@@ -1,18 +1,14 @@
 #include "intercept/communicator/communicator.hpp"
 
-#include <fmt/format.h>
-
-#include <deque>
-#include <limits>
 #include <mutex>
 #include <new>
-#include <unordered_map>
 #include <utility>
 
 #include "intercept/communicator/process_group.hpp"
 #include "intercept/communicator/set_up.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/log.hpp"
+#include "intercept/process/together.hpp"
 #include "intercept/types/datatype.hpp"
 #include "topology/draw_placement.hpp"
 
@@ -21,21 +17,48 @@ namespace hcoll {
 PerProcess<std::array<std::atomic<Communicator*>, Communicator::recent_count>> Communicator::recent_;
 thread_local PerProcess<Communicator::Freeing*> Communicator::freeing_;
 
-namespace {
+// By key, and those that nobody uses.
+struct Communicator::Registry {
+    static constexpr std::size_t chains = 1024;
 
-struct Registry {
+    Communicator*& chain_of(std::uintptr_t key) { return by_key[(key ^ (key >> 10U)) % chains]; }
+    Communicator* find(std::uintptr_t key) {
+        Communicator* state = chain_of(key);
+        while (state != nullptr && state->key_.load(std::memory_order_relaxed) != key) state = state->next_;
+        return state;
+    }
+    static void put(Communicator*& first, Communicator& state) { state.next_ = std::exchange(first, &state); }
+    // Keeps one in reserve where it can: what fails here fails on this rank alone. nullptr where there is none.
+    Communicator* take() {
+        const bool is_last = unused == nullptr || unused->next_ == nullptr;
+        if (Communicator* made = is_last ? new (std::nothrow) Communicator : nullptr; made != nullptr) return made;
+        Communicator* state = unused;
+        if (state != nullptr) unused = state->next_;
+        return state;
+    }
+    void remove(Communicator& state) {
+        Communicator** link = &chain_of(state.key_.load(std::memory_order_relaxed));
+        while (*link != &state) link = &(*link)->next_;
+        *link = state.next_;
+    }
+
+    // One that runs own algorithms; nullptr where none does.
+    Communicator* find_own() {
+        const std::lock_guard lock(mutex);
+        for (Communicator* state : by_key)
+            for (; state != nullptr; state = state->next_)
+                if (state->own_ != nullptr) return state;
+        return nullptr;
+    }
+
     std::mutex mutex;
-    std::unordered_map<std::uintptr_t, Communicator*> by_key;
-    std::deque<Communicator> states;
-    std::vector<Communicator*> unused;
+    std::array<Communicator*, chains> by_key{};
+    Communicator* unused = nullptr;
 };
 
-Registry& registry() {
-    static auto* instance = new PerProcess<Registry>;
-    return instance->get();
-}
+PerProcess<Communicator::Registry> Communicator::registry_;
 
-constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+namespace {
 
 // After so many calls a communicator is set up, or looked at for the first time.
 std::uint64_t first_look(MPI_Comm handle, Reach reach, const Settings& settings) {
@@ -59,12 +82,11 @@ bool waits_for_all(Collective collective, std::uint64_t bytes) {
 
 Communicator* Communicator::find_slowly(MPI_Comm handle) {
     const std::uintptr_t key = key_of(handle);
-    Registry& known = registry();
+    Registry& known = registry_.get();
     const std::lock_guard lock(known.mutex);
-    const auto found = known.by_key.find(key);
-    if (found == known.by_key.end()) return nullptr;
-    recent_.get()[recent_index(key)].store(found->second, std::memory_order_release);
-    return found->second;
+    Communicator* found = known.find(key);
+    if (found != nullptr) recent_.get()[recent_index(key)].store(found, std::memory_order_release);
+    return found;
 }
 
 bool Communicator::is_within_world(MPI_Comm handle) {
@@ -74,30 +96,32 @@ bool Communicator::is_within_world(MPI_Comm handle) {
     return is_inter == 0 && reach_of(handle) == Reach::world;
 }
 
-void Communicator::count_call(MPI_Comm handle, Collective collective, std::uint64_t bytes) {
-    Communicator* state = find(handle);
-    if (state == nullptr) state = attach(handle);
-    if (state == nullptr || state->mode_ != Mode::counting) return;
+int Communicator::count_call(MPI_Comm handle, Collective collective, std::uint64_t bytes) {
+    Communicator* state = nullptr;
+    if (const int status = attach(handle, state); status != MPI_SUCCESS) return status;
+    if (state == nullptr || state->mode_ != Mode::counting) return MPI_SUCCESS;
     const Settings& settings = Process::get().agreed()->settings;
     // A communicator that is used for these alone, which no built-in rule takes from the vendor, needs no duplicate.
     if (state->reach_ == Reach::world && has_blocks(collective) && !settings.sparse &&
         settings.choice(collective).kind != AlgorithmChoice::Kind::own)
-        return;
+        return MPI_SUCCESS;
     ++state->calls_;
     state->bytes_ += bytes;
     if (state->calls_ >= state->look_at_ && waits_for_all(collective, bytes) && Process::get().own_mode())
         state->set_up(false);
+    return MPI_SUCCESS;
 }
 
-void Communicator::set_up_now(MPI_Comm handle) {
-    Communicator* state = find(handle);
-    if (state == nullptr) state = attach(handle);
+int Communicator::set_up_now(MPI_Comm handle) {
+    Communicator* state = nullptr;
+    const int status = attach(handle, state);
     if (state != nullptr && state->is_counting() && state->reach_ == Reach::world) state->set_up(true);
+    return status;
 }
 
-void Communicator::note_birth(MPI_Comm handle) {
+int Communicator::note_birth(MPI_Comm handle) {
     const Process& process = Process::get();
-    if (handle == MPI_COMM_NULL || !process.has_world()) return;
+    if (handle == MPI_COMM_NULL || !process.has_world()) return MPI_SUCCESS;
     const Settings& settings = process.agreed()->settings;
     // The bits of the first call must not be the vendor's, and a rooted one sets nothing up.
     bool is_wanted = settings.setup_calls == 0 || settings.reproducible;
@@ -107,29 +131,31 @@ void Communicator::note_birth(MPI_Comm handle) {
         // Among neighbors no call may be the vendor's, which would open connections to others.
         is_wanted = is_wanted || settings.sparse;
     }
-    if (is_wanted) set_up_now(handle);
+    return is_wanted ? set_up_now(handle) : MPI_SUCCESS;
 }
 
-// nullptr where no state can be had for it now.
-Communicator* Communicator::attach(MPI_Comm handle) {
-    if (Process::get().finished()) return nullptr;
+void Communicator::prepare() {
+    Registry& known = registry_.get();
+    const std::lock_guard lock(known.mutex);
+    if (known.unused == nullptr) known.unused = new Communicator;
+    ProcessGroups::get();
+}
+
+// Finds its state, or makes one; none where the vendor would not tell when it is freed.
+int Communicator::attach(MPI_Comm handle, Communicator*& state) {
+    state = find(handle);
+    if (state != nullptr || Process::get().finished()) return MPI_SUCCESS;
     const std::uintptr_t key = key_of(handle);
     // A call from a delete function of the application: the vendor would never delete an attribute that is set now.
     for (const Freeing* freeing = freeing_.get(); freeing != nullptr; freeing = freeing->outer_)
-        if (freeing->key_ == key) return nullptr;
+        if (freeing->key_ == key) return MPI_SUCCESS;
 
-    Registry& known = registry();
-    Communicator* state = nullptr;
+    Registry& known = registry_.get();
     {
         const std::lock_guard lock(known.mutex);
-        if (known.unused.empty()) {
-            state = &known.states.emplace_back();
-        } else {
-            state = known.unused.back();
-            known.unused.pop_back();
-        }
-        known.by_key[key] = state;
+        state = known.take();
     }
+    if (state == nullptr) return MPI_ERR_NO_MEM;
     int is_inter = 0;
     mpi.Comm_test_inter(handle, &is_inter);
     mpi.Comm_rank(handle, &state->rank_);
@@ -150,10 +176,14 @@ Communicator* Communicator::attach(MPI_Comm handle) {
         state->give_to_vendor(reason::beyond);
     else if (state->reach_ == Reach::world && !settings.enable)
         state->give_to_vendor(reason::disabled);
-    state->key_.store(key, std::memory_order_relaxed);
+    {
+        const std::lock_guard lock(known.mutex);
+        state->key_.store(key, std::memory_order_relaxed);
+        Registry::put(known.chain_of(key), *state);
+    }
     if (is_inter == 0) Process::get().note_communicator(state->rank_, state->size_);
     state->is_watched_ = attach_deletion_hook(handle, on_delete, state) == MPI_SUCCESS;
-    return state;
+    return MPI_SUCCESS;
 }
 
 bool Communicator::is_valid_type(MPI_Datatype type) {
@@ -197,10 +227,11 @@ void Communicator::begin_own(ProcessGroup& group, OwnAlgorithms& own) {
     nonblocking_vendor_only_ = own.nonblocking_vendor_only;
     uses_before_ = own.uses;
     mode_ = Mode::own;
-    if (rank_ == 0 && log_enabled(LogLevel::debug))
-        log_line(LogLevel::debug,
-                 fmt::format("a communicator of {} ranks is set up after {} calls: {}", size_, calls_,
-                             own.neighbors.is_complete() ? "neighbors only" : placement_summary(*own.placement)));
+    if (rank_ != 0 || !log_enabled(LogLevel::debug)) return;
+    (void)has_memory_for([&] {
+        log_line(LogLevel::debug, "a communicator of {} ranks is set up after {} calls: {}", size_, calls_,
+                 own.neighbors.is_complete() ? "neighbors only" : placement_summary(*own.placement));
+    });
 }
 
 void Communicator::give_to_vendor(const char* why) {
@@ -234,15 +265,15 @@ void Communicator::give_up_own() {
 // ---- freed ----
 
 void Communicator::retire() {
-    Registry& known = registry();
+    Registry& known = registry_.get();
     const std::lock_guard lock(known.mutex);
     const std::uintptr_t key = key_.load(std::memory_order_relaxed);
-    known.by_key.erase(key);
+    known.remove(*this);
     key_.store(0, std::memory_order_relaxed);
     Communicator* expected = this;
     recent_.get()[recent_index(key)].compare_exchange_strong(expected, nullptr);
     handle_ = MPI_COMM_NULL;
-    known.unused.push_back(this);
+    Registry::put(known.unused, *this);
 }
 
 int Communicator::on_delete(MPI_Comm, int, void* value, void*) {
@@ -271,16 +302,9 @@ void Communicator::note_revoked(MPI_Comm handle) {
 }
 
 void Communicator::release_all() {
-    std::vector<Communicator*> left;
-    {
-        Registry& known = registry();
-        const std::lock_guard lock(known.mutex);
-        for (Communicator& state : known.states)
-            if (state.own_ != nullptr) left.push_back(&state);
-    }
-    for (Communicator* state : left) {
-        state->let_go_of_own();
-        state->give_to_vendor(reason::freed);
+    while (Communicator* left = registry_.get().find_own()) {
+        left->let_go_of_own();
+        left->give_to_vendor(reason::freed);
     }
     ProcessGroups::get().free_all();
 }

@@ -62,6 +62,8 @@ inline constexpr const char* not_watched = "the MPI library does not tell when i
 
 class Communicator {
 public:
+    // Takes the memory that the library needs to know communicators by, before any call. May throw std::bad_alloc.
+    static void prepare();
     // nullptr where no collective call on it was seen. Two loads and a comparison for the communicators in use.
     static Communicator* find(MPI_Comm handle) {
         const std::uintptr_t key = key_of(handle);
@@ -73,12 +75,13 @@ public:
     // Is it an intra-communicator whose processes have all agreed on their settings in MPI_Init? The same on all of them.
     static bool is_within_world(MPI_Comm handle);
     // After a blocking collective call of so many bytes on `handle` that the vendor did not reject, the first or a later one:
-    // counts it, and sets the communicator up when it is time. All ranks are in the same call.
-    static void count_call(MPI_Comm handle, Collective collective, std::uint64_t bytes);
+    // counts it, and sets the communicator up when it is time. All ranks are in the same call. MPI_ERR_NO_MEM where there is no memory
+    // to know the communicator by: this rank is then out of step with the others.
+    static int count_call(MPI_Comm handle, Collective collective, std::uint64_t bytes);
     // Where all ranks wait for all: sets it up, if its ranks have agreed on their settings and it is not yet.
-    static void set_up_now(MPI_Comm handle);
+    static int set_up_now(MPI_Comm handle);
     // In the call that has made it, on all its ranks: the same where a setting wants it at once.
-    static void note_birth(MPI_Comm handle);
+    static int note_birth(MPI_Comm handle);
     // Around the vendor's MPI_Comm_free or MPI_Comm_disconnect of the application's communicator: nothing more runs here on it, and
     // its part goes back to its processes, when what is in flight on it has come to its end. Local: it waits for nobody. Delete
     // functions of the application may still call collectives on it.
@@ -151,7 +154,10 @@ private:
     static Communicator* find_slowly(MPI_Comm handle);
     static int on_delete(MPI_Comm handle, int keyval, void* value, void* extra);
 
-    static Communicator* attach(MPI_Comm handle);
+    // The states that there are. Taking one takes no memory as long as there was some when the one before was taken.
+    struct Registry;
+    static PerProcess<Registry> registry_;
+    static int attach(MPI_Comm handle, Communicator*& state);
     void set_up(bool at_once);
     void give_to_vendor(const char* why);
     void begin_own(ProcessGroup& group, OwnAlgorithms& own);
@@ -160,6 +166,7 @@ private:
 
     // States are never given back to the allocator: a thread that looks at one by a stale hint finds another key.
     std::atomic<std::uintptr_t> key_{0};
+    Communicator* next_ = nullptr;  // of those that the registry keeps together
     Mode mode_ = Mode::counting;
     std::array<const char*, collective_count> vendor_only_{};  // why no message of that collective runs here
     std::array<const char*, nonblocking_count> nonblocking_vendor_only_{};  // the same of the non-blocking ones

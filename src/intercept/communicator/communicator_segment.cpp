@@ -1,6 +1,4 @@
 // The memory that the ranks of a node share: how a communicator gets it when it is set up, and what it may do with it.
-#include <fmt/format.h>
-
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -57,20 +55,18 @@ bool SetUp::make_segment(const SegmentUse& use) {
     if (own.rooms != nullptr) own.rooms->segment().close_descriptor();
     if (worst_problem == 0) {
         if (of_.rank == 0 && log_enabled(LogLevel::debug))
-            log_line(LogLevel::debug,
-                     fmt::format("the ranks of a node share {} KB for {}{}",
-                                 own.rooms == nullptr ? 0 : own.rooms->shape().bytes >> 10U,
-                                 !use.messages      ? "collectives"
-                                 : !use.collectives ? "messages"
-                                                    : "collectives and messages",
-                                 told.oversubscribed != 0 ? "; there are more of them than cores" : ""));
+            log_line(LogLevel::debug, "the ranks of a node share {} KB for {}{}",
+                     own.rooms == nullptr ? 0 : own.rooms->shape().bytes >> 10U,
+                     !use.messages      ? "collectives"
+                     : !use.collectives ? "messages"
+                                        : "collectives and messages",
+                     told.oversubscribed != 0 ? "; there are more of them than cores" : "");
         return true;
     }
     static std::atomic<bool> has_warned{false};
     if (of_.rank == 0 && !has_warned.exchange(true))
-        log_line(LogLevel::warn,
-                 fmt::format("{} ranks of one node cannot share memory ({}); they send messages instead",
-                             own.placement->most_ranks_of_a_node(), std::strerror(worst_problem)));
+        log_line(LogLevel::warn, "{} ranks of one node cannot share memory ({}); they send messages instead",
+                 own.placement->most_ranks_of_a_node(), std::strerror(worst_problem));
     own.node.reset();
     own.transport.leave_node();
     own.peers.reset();
@@ -100,7 +96,7 @@ bool SetUp::find_single_copy(SingleCopyWay way) {
     for (const auto& [candidate, make] :
          {Candidate{SingleCopyWay::xpmem, make_xpmem_memory}, Candidate{SingleCopyWay::cma, make_cma_memory}}) {
         if (way != candidate && way != SingleCopyWay::automatic) continue;
-        std::unique_ptr<PeerMemory> memory;
+        std::shared_ptr<PeerMemory> memory;
         try {
             memory = make(of_.size);
         } catch (const std::bad_alloc&) {
@@ -110,9 +106,8 @@ bool SetUp::find_single_copy(SingleCopyWay way) {
         const bool is_last = candidate == SingleCopyWay::cma || way == candidate;
         static std::array<std::atomic<bool>, 2> has_said{};  // by outcome
         if (of_.rank == 0 && (is_proven || is_last) && !has_said[is_proven ? 1 : 0].exchange(true))
-            log_line(LogLevel::info, fmt::format("{} ranks of one node {} copy from one another's memory ({})",
-                                                 of_.size, is_proven ? "may" : "may not",
-                                                 single_copy_names[static_cast<std::size_t>(candidate)]));
+            log_line(LogLevel::info, "{} ranks of one node {} copy from one another's memory ({})", of_.size,
+                     is_proven ? "may" : "may not", single_copy_names[static_cast<std::size_t>(candidate)]);
         if (!is_proven) continue;
         // What maps others' memory serves one communicator: the next one proves it anew, and has a segment of its own.
         if (candidate == SingleCopyWay::cma)
@@ -137,8 +132,8 @@ bool SetUp::is_single_copy_faster() {
     if (message != nullptr) std::memset(message, 1, bytes);
     const bool is_faster = own_->node->is_single_copy_faster(message, bytes);
     if (of_.rank == 0)
-        log_line(LogLevel::debug, fmt::format("between {} ranks of one node a single copy is {} than two", of_.size,
-                                              is_faster ? "faster" : "slower"));
+        log_line(LogLevel::debug, "between {} ranks of one node a single copy is {} than two", of_.size,
+                 is_faster ? "faster" : "slower");
     return is_faster;
 }
 

@@ -1,11 +1,9 @@
 #include "intercept/communicator/neighbors.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <vector>
 
+#include "base/check.hpp"
 #include "intercept/process/log.hpp"
 #include "progress/engine/simulation.hpp"
 
@@ -56,16 +54,18 @@ Neighbors Neighbors::make(MPI_Comm parent, int rank, int ranks) {
 // each begins for its side what the other one would have passed on.
 bool Neighbors::find_largest(std::span<std::uint64_t> values) const {
     constexpr int tag = 0;
-    std::vector<std::uint64_t> largest(values.size() + 1);  // the first one: has anything failed?
+    std::array<std::uint64_t, most_values + 1> largest{};  // the first one: has anything failed?
+    std::array<std::uint64_t, most_values + 1> heard{};
+    check(values.size() <= most_values, "ranks agree on few values at a time");
     largest[0] = is_complete() && !has_failed_ ? 0 : 1;
     std::copy(values.begin(), values.end(), largest.begin() + 1);
-    std::vector<std::uint64_t> heard(largest.size());
-    const int count = static_cast<int>(largest.size());
+    const std::size_t used = values.size() + 1;
+    const int count = static_cast<int>(used);
     const auto hear = [&](MPI_Comm edge, int peer) {
         const bool is_heard = edge != MPI_COMM_NULL && mpi.Recv(heard.data(), count, MPI_UINT64_T, peer, tag, edge,
                                                                 MPI_STATUS_IGNORE) == MPI_SUCCESS;
         if (!is_heard) largest[0] = 1;
-        for (std::size_t i = 0; is_heard && i < heard.size(); ++i) largest[i] = std::max(largest[i], heard[i]);
+        for (std::size_t i = 0; is_heard && i < used; ++i) largest[i] = std::max(largest[i], heard[i]);
     };
     const auto tell = [&](MPI_Comm edge, int peer) {
         if (edge == MPI_COMM_NULL || mpi.Send(largest.data(), count, MPI_UINT64_T, peer, tag, edge) != MPI_SUCCESS)
@@ -77,7 +77,7 @@ bool Neighbors::find_largest(std::span<std::uint64_t> values) const {
     if (!is_last) tell(next_, 1);
     if (!is_last) hear(next_, 1);
     if (!is_first) tell(previous_, 0);
-    std::copy(largest.begin() + 1, largest.end(), values.begin());
+    std::copy_n(largest.begin() + 1, values.size(), values.begin());
     return largest[0] == 0;
 }
 
@@ -85,7 +85,7 @@ void Neighbors::free() {
     in_turns([](int, MPI_Comm& edge) {
         if (edge == MPI_COMM_NULL) return;
         if (const int status = mpi.Comm_free(&edge); status != MPI_SUCCESS)
-            log_line(LogLevel::warn, fmt::format("a communicator of two ranks cannot be freed (MPI error {})", status));
+            log_line(LogLevel::warn, "a communicator of two ranks cannot be freed (MPI error {})", status);
         edge = MPI_COMM_NULL;
     });
 }

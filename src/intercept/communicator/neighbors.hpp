@@ -7,6 +7,7 @@
 // Source: Herschberg 2021 (thesis), chapter 3: with algorithms between neighbors n ranks have 2 n connections, not n (n - 1).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -22,7 +23,8 @@ public:
     bool is_complete() const { return next_ != MPI_COMM_NULL && previous_ != MPI_COMM_NULL; }
     MPI_Comm with_next() const { return next_; }
     Carriers carriers() const { return {next_, previous_, rank_, ranks_}; }
-    // Replaces each value by the largest that any rank has, all ranks being in the same call: to the last rank and back. False, on
+    static constexpr std::size_t most_values = 16;
+    // Replaces each value (at most so many) by the largest that any rank has, all ranks being in the same call: to the last rank and back. False, on
     // all ranks alike, where some rank lacks an edge or cannot use it. 2 (ranks - 1) steps.
     bool find_largest(std::span<std::uint64_t> values) const;
     // All ranks are in the same call.

@@ -1,7 +1,5 @@
 #include "intercept/communicator/own_algorithms.hpp"
 
-#include <fmt/format.h>
-
 #include "intercept/process/background.hpp"
 #include "intercept/process/log.hpp"
 #include "progress/engine/simulation.hpp"
@@ -33,7 +31,7 @@ void OwnAlgorithms::revoke() {
     for (const MPI_Comm each : {leaders, duplicate})
         if (each != MPI_COMM_NULL && mpi.Comm_revoke != nullptr)
             if (const int status = mpi.Comm_revoke(each); status != MPI_SUCCESS)
-                log_line(LogLevel::warn, fmt::format("a duplicate cannot be revoked (MPI error {})", status));
+                log_line(LogLevel::warn, "a duplicate cannot be revoked (MPI error {})", status);
 }
 
 void OwnAlgorithms::free_communicators() {
@@ -45,7 +43,7 @@ void OwnAlgorithms::free_communicators() {
     for (MPI_Comm* each : {&leaders, &duplicate})
         if (*each != MPI_COMM_NULL)
             if (const int status = mpi.Comm_free(each); status != MPI_SUCCESS)
-                log_line(LogLevel::warn, fmt::format("a duplicate cannot be freed (MPI error {})", status));
+                log_line(LogLevel::warn, "a duplicate cannot be freed (MPI error {})", status);
 }
 
 // It probes for what nobody sends, a message to itself with the last tag: where a probe finds something, the MPI

@@ -112,10 +112,10 @@ struct OwnAlgorithms {
     Carriers carriers;
     Neighbors neighbors;  // complete where the ranks keep to them
     int tag_upper_bound;
-    MPI_Comm leaders;          // of the nodes' leaders, where an algorithm wants it, on those that are
-    std::uint64_t serial = 0;  // the same on all ranks, and rising: the order in which duplicates are freed
-    std::uint64_t uses = 0;    // so many collectives have begun on it
-    bool is_broken = false;    // a collective on it did not come to its end
+    MPI_Comm leaders;                    // of the nodes' leaders, where an algorithm wants it, on those that are
+    std::uint64_t serial = 0;            // the same on all ranks, and rising: the order in which duplicates are freed
+    std::uint64_t uses = 0;              // so many collectives have begun on it
+    std::atomic<bool> is_broken{false};  // a collective on it did not come to its end: messages of it may be left
     std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
     DecisionTables decisions;
     // Why no message of a collective runs here; nullptr where some do.

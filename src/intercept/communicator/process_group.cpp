@@ -1,8 +1,7 @@
 #include "intercept/communicator/process_group.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.hpp"
 #include "intercept/process/log.hpp"
@@ -88,22 +87,13 @@ void ProcessGroups::hand_over(ProcessGroup& group, const OwnAlgorithms& own, Com
     part->uses_at_look = own.uses;
 }
 
-OwnAlgorithms* ProcessGroups::add(ProcessGroup& group, std::unique_ptr<OwnAlgorithms>& own) {
+OwnAlgorithms* ProcessGroups::add(ProcessGroup& group, std::list<ProcessGroup::Part>& part) {
     const std::lock_guard lock(mutex_);
-    ProcessGroup::Part& part = group.parts_.emplace_back();
-    part.own = std::move(own);
-    part.is_reserved = true;
+    ProcessGroup::Part& added = part.front();
+    added.is_reserved = true;
+    group.parts_.splice(group.parts_.end(), part);
     ++duplicates_;
-    return part.own.get();
-}
-
-std::unique_ptr<OwnAlgorithms> ProcessGroups::remove(ProcessGroup& group, const OwnAlgorithms& own) {
-    const std::lock_guard lock(mutex_);
-    ProcessGroup::Part* part = part_of(group, own);
-    std::unique_ptr<OwnAlgorithms> removed = std::move(part->own);
-    group.parts_.erase(group.parts_.begin() + (part - group.parts_.data()));
-    --duplicates_;
-    return removed;
+    return added.own.get();
 }
 
 std::uint64_t ProcessGroups::look_for_little_used(ProcessGroup& group, std::uint64_t fewer_than) {
@@ -148,22 +138,23 @@ unsigned int ProcessGroups::caution() {
 // stays, since each rank frees its own when it likes, and so does what is broken: some of its ranks may be gone.
 template <typename IsIt>
 void ProcessGroups::free_parts(IsIt&& is_it) {
-    std::vector<std::unique_ptr<OwnAlgorithms>> parts;
+    std::list<ProcessGroup::Part> parts;
     {
         const std::lock_guard lock(mutex_);
         for (const auto& group : groups_)
-            std::erase_if(group->parts_, [&](ProcessGroup::Part& part) {
-                if (!is_it(*group, part)) return false;
-                parts.push_back(std::move(part.own));
-                return true;
-            });
+            for (auto part = group->parts_.begin(); part != group->parts_.end();) {
+                const auto next = std::next(part);
+                if (is_it(*group, *part)) parts.splice(parts.end(), group->parts_, part);
+                part = next;
+            }
         duplicates_ -= parts.size();
     }
-    std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a->serial < b->serial; });
-    for (std::unique_ptr<OwnAlgorithms>& own : parts) {
+    parts.sort([](const auto& a, const auto& b) { return a.own->serial < b.own->serial; });
+    for (ProcessGroup::Part& part : parts) {
+        std::unique_ptr<OwnAlgorithms>& own = part.own;
         if (log_enabled(LogLevel::debug))
-            log_line(LogLevel::debug, fmt::format("rank {} of MPI_COMM_WORLD frees duplicate {}",
-                                                  Process::get().world_rank(), own->serial));
+            log_line(LogLevel::debug, "rank {} of MPI_COMM_WORLD frees duplicate {}", Process::get().world_rank(),
+                     own->serial);
         if (own->nonblocking.has_persistent() || own->is_broken)
             (void)own.release();
         else

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,7 +51,7 @@ private:
     friend class ProcessGroups;
     std::optional<WorldRanks> who_;  // empty where nothing tells them from others: then it serves one communicator
     std::shared_ptr<const GroupFacts> facts_;
-    std::vector<Part> parts_;
+    std::list<Part> parts_;
 };
 
 class ProcessGroups {
@@ -77,10 +78,8 @@ public:
     void unreserve(ProcessGroup& group, const OwnAlgorithms& own);
     // From now on it is used by that communicator, or by none.
     void hand_over(ProcessGroup& group, const OwnAlgorithms& own, Communicator* user);
-    // Nobody has been told of it: gives it back.
-    std::unique_ptr<OwnAlgorithms> remove(ProcessGroup& group, const OwnAlgorithms& own);
-    // Keeps it, set aside for the communicator that is being set up. Where it throws std::bad_alloc, nothing has changed.
-    OwnAlgorithms* add(ProcessGroup& group, std::unique_ptr<OwnAlgorithms>& own);
+    // Keeps the one part in the list, set aside for the communicator that is being set up. Takes no memory.
+    OwnAlgorithms* add(ProcessGroup& group, std::list<ProcessGroup::Part>& part);
     // Before a session ends: frees what no communicator uses of groups that nothing tells from others, for whom nobody will come.
     void free_unknown();
 

@@ -1,9 +1,6 @@
 #include "intercept/communicator/set_up.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "intercept/communicator/communicator.hpp"
@@ -14,6 +11,7 @@
 #include "intercept/process/errors_return.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/taken_apart.hpp"
+#include "intercept/process/together.hpp"
 #include "intercept/process/world_ranks.hpp"
 #include "progress/engine/simulation.hpp"
 
@@ -51,15 +49,8 @@ bool is_any_decision(const DecisionTables& decisions, bool (*is_it)(const Decisi
     });
 }
 
-// Runs what this rank does for itself; false where there is no memory for it, which the other ranks have to be told.
-template <typename Step>
-bool has_memory_for(Step&& step) {
-    try {
-        step();
-        return true;
-    } catch (const std::bad_alloc&) {
-        return false;
-    }
+DecisionTable vendor_without_progress() {
+    return {{.decision = {.parameters = {}, .what = "vendor", .why = reason::no_progress}}};
 }
 
 }  // namespace
@@ -68,6 +59,7 @@ bool has_memory_for(Step&& step) {
 
 // Replaces each value by the largest that any rank has.
 bool SetUp::agree(std::span<std::uint64_t> values) const {
+    if (neighbors_ != nullptr) return neighbors_->find_largest(values);
     Told mine{};
     std::copy(values.begin(), values.end(), mine.begin());
     return mpi.Allreduce(mine.data(), values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_MAX,
@@ -203,19 +195,19 @@ SetUp::Result SetUp::choose() {
     if (all_[lacks_facts] != 0) {
         if (const char* why = find_facts(); why != nullptr) return {.why_vendor = why};
     } else {
-        facts_ = *groups.facts_of(*group_);
+        has_failed_ = !has_memory_for([&] { facts_ = *groups.facts_of(*group_); });
     }
     if (all_[no_room] != 0) {
         if (OwnAlgorithms* taken = take_over_little_used(); taken != nullptr) return {.own = taken, .group = group_};
         if (!settings().reproducible) return {.why_later = reason::limit};
         if (of_.rank == 0)
             log_line(LogLevel::warn,
-                     fmt::format("the bits of a communicator of {} ranks are the MPI library's, in spite of "
-                                 "LIBHCOLL_REPRODUCIBLE=1: {}",
-                                 of_.size, reason::limit));
+                     "the bits of a communicator of {} ranks are the MPI library's, in spite of "
+                     "LIBHCOLL_REPRODUCIBLE=1: {}",
+                     of_.size, reason::limit);
         return {.why_vendor = reason::limit};
     }
-    if (const char* why = has_room() && !wants_leaders() ? make_in_room() : make(); why != nullptr)
+    if (const char* why = has_room() && !has_failed_ && !wants_leaders() ? make_in_room() : make(); why != nullptr)
         return {.why_vendor = why};
     groups.hand_over(*group_, *kept_, of_.user);
     return {.own = kept_, .group = group_};
@@ -248,19 +240,36 @@ OwnAlgorithms* SetUp::take_over_little_used() {
 
 // Returns why all ranks leave everything to the vendor; nullptr where they do not.
 const char* SetUp::find_facts() {
-    facts_.placement = find_placement();
-    if (is_true_anywhere(has_failed_ || facts_.placement == nullptr)) return reason::no_context;
+    has_failed_ |= !has_memory_for([&] { facts_.placement = find_placement(); });
+    if (is_true_anywhere(has_failed_ || facts_.placement == nullptr)) return reason::no_memory;
+    const Placement& placement = *facts_.placement;
+    // Of the world the process knows more, of what lies beyond nobody does; in a virtual layout all may be on this node.
+    const int ranks_of_node = of_.reach == Reach::world ? 0
+                              : settings().topology.is_automatic()
+                                  ? static_cast<int>(placement.ranks_of_node(placement.node_of(of_.rank)).size())
+                                  : of_.size;
+    const bool shares_memory = settings().shared_memory && placement.nodes() == 1 && neighbors_ == nullptr;
+    NonblockingTables left_to_vendor;
     const bool has_memory = has_memory_for([&] {
-        facts_.decisions =
-            make_decisions(*facts_.placement, settings().shared_memory && facts_.placement->nodes() == 1);
-        facts_.nonblocking =
-            make_nonblocking_decisions(*facts_.placement, [&](bool here) { return is_true_anywhere(here); });
+        facts_.decisions = make_decisions(placement, shares_memory);
+        facts_.nonblocking = make_nonblocking_decisions(placement, ranks_of_node);
+        left_to_vendor.fill(vendor_without_progress());
     });
     if (is_true_anywhere(!has_memory)) return reason::no_memory;
+    if (!may_run_in_background(ranks_of_node)) facts_.nonblocking = std::move(left_to_vendor);
     if (std::all_of(facts_.decisions.begin(), facts_.decisions.end(), leaves_all_to_vendor) &&
         std::all_of(facts_.nonblocking.begin(), facts_.nonblocking.end(), leaves_all_to_vendor))
         return reason::settings;
     return nullptr;
+}
+
+// Does anything of facts_.nonblocking run here, and is there on every rank what moves it?
+bool SetUp::may_run_in_background(int ranks_of_node) {
+    if (std::all_of(facts_.nonblocking.begin(), facts_.nonblocking.end(), leaves_all_to_vendor)) return true;
+    bool is_ready = false;
+    const bool has_memory =
+        has_memory_for([&] { is_ready = Background::get().is_ready(ranks_of_node, of_.rank == 0); });
+    return !is_true_anywhere(!has_memory || !is_ready);
 }
 
 // nullptr where this rank has none.
@@ -283,27 +292,15 @@ DecisionTables SetUp::make_decisions(const Placement& placement, bool has_shared
     return decisions;
 }
 
-// `is_true_for_any` asks all ranks.
-NonblockingTables SetUp::make_nonblocking_decisions(const Placement& placement,
-                                                    const std::function<bool(bool)>& is_true_for_any) const {
+NonblockingTables SetUp::make_nonblocking_decisions(const Placement& placement, int ranks_of_node) const {
     NonblockingTables tables;
-    const auto leave_to_vendor = [&] {
-        tables.fill({{.decision = {.parameters = {}, .what = "vendor", .why = reason::no_progress}}});
-    };
     if (all_[no_progress] != 0 || settings().progress == ProgressMode::off) {
-        leave_to_vendor();
+        tables.fill(vendor_without_progress());
         return tables;
     }
-    // Of the world the process knows more, of what lies beyond nobody does; in a virtual layout all may be on this node.
-    const int ranks_of_node = of_.reach == Reach::world ? 0
-                              : settings().topology.is_automatic()
-                                  ? static_cast<int>(placement.ranks_of_node(placement.node_of(of_.rank)).size())
-                                  : of_.size;
     for (std::size_t i = 0; i < nonblocking_count; ++i)
         tables[i] = make_nonblocking_table(settings(), Process::vendor_kind(), static_cast<Collective>(i), placement,
                                            Background::get().progress_cores(ranks_of_node));
-    if (std::all_of(tables.begin(), tables.end(), leaves_all_to_vendor)) return tables;
-    if (is_true_for_any(!Background::get().is_ready(ranks_of_node, of_.rank == 0))) leave_to_vendor();
     return tables;
 }
 
@@ -311,58 +308,88 @@ NonblockingTables SetUp::make_nonblocking_decisions(const Placement& placement,
 
 // Leaves it in `kept_`, reserved among its group's parts. Returns why it cannot be made, nullptr where it is.
 const char* SetUp::make() {
-    MPI_Comm duplicate = make_own_communicator(of_.handle);
-    if (is_true_anywhere(duplicate == MPI_COMM_NULL)) {
+    duplicate_ = make_own_communicator(of_.handle);
+    std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, has_failed_ ? 1U : 0U};
+    if (!agree(lacks) || lacks[0] != 0) {
         if (of_.rank == 0)
             log_line(settings().reproducible ? LogLevel::warn : LogLevel::info,
-                     fmt::format("a communicator of {} ranks stays with the vendor: {}", of_.size, reason::no_context));
+                     "a communicator of {} ranks stays with the vendor: {}", of_.size, reason::no_context);
         // If some rank has none, freeing it, which is collective, could wait for ever: it is left alone.
         return reason::no_context;
     }
-    MPI_Comm leaders = make_leaders(duplicate);
+    bool is_made = lacks[1] == 0 && make_own();
+    if (is_made) {
+        make_carriers();
+        is_made = keep();
+    }
+    if (!is_made) give_back();
+    return is_made ? nullptr : reason::no_memory;
+}
+
+// Around the duplicate. False, on all ranks alike, where one of them has no memory for it.
+bool SetUp::make_own() {
+    leaders_ = make_leaders(duplicate_);
     const bool has_memory = has_memory_for([&] {
-        own_ = std::make_unique<OwnAlgorithms>(duplicate, of_.rank, Carriers(duplicate),
+        own_ = std::make_unique<OwnAlgorithms>(duplicate_, of_.rank, Carriers(duplicate_),
                                                static_cast<int>(~all_[fewest_tags]), settings(), facts_.placement,
-                                               leaders);
+                                               leaders_);
         own_->serial = all_[serial];
     });
-    if (is_true_anywhere(!has_memory)) return reason::no_memory;
-    make_carriers();
-    return keep() ? nullptr : reason::no_memory;
+    return !is_true_anywhere(has_failed_ || !has_memory);
 }
 
 // Where all that there is to find is known, and there is a room: every rank makes its part, and they meet once.
 const char* SetUp::make_in_room() {
-    MPI_Comm duplicate = make_own_communicator(of_.handle);
-    const bool has_memory = duplicate != MPI_COMM_NULL && has_memory_for([&] {
-                                own_ = std::make_unique<OwnAlgorithms>(duplicate, of_.rank, Carriers(duplicate),
-                                                                       static_cast<int>(~all_[fewest_tags]), settings(),
-                                                                       facts_.placement, MPI_COMM_NULL);
-                                own_->serial = all_[serial];
-                                own_->rooms = rooms_;
-                                if (enter(room_) != 0) throw std::bad_alloc();
-                                if (facts_.copies != nullptr) own_->node->adopt_single_copy(facts_.copies);
-                                own_->decide(facts_.decisions, facts_.nonblocking);
-                                kept_ = ProcessGroups::get().add(*group_, own_);
-                            });
-    std::array<std::uint64_t, 2> lacks = {duplicate == MPI_COMM_NULL ? 1U : 0U, has_memory ? 0U : 1U};
-    if (agree(lacks) && lacks[1] == 0) return nullptr;
-    // If some rank has no duplicate, freeing it, which is collective, could wait for ever: it is left alone. Nor is the room used again.
-    if (kept_ != nullptr) ProcessGroups::get().remove(*group_, *kept_);
-    kept_ = nullptr;
+    duplicate_ = make_own_communicator(of_.handle);
+    std::list<ProcessGroup::Part> part;
+    const bool has_memory = !has_failed_ && duplicate_ != MPI_COMM_NULL && has_memory_for([&] {
+        own_ = std::make_unique<OwnAlgorithms>(duplicate_, of_.rank, Carriers(duplicate_),
+                                               static_cast<int>(~all_[fewest_tags]), settings(), facts_.placement,
+                                               MPI_COMM_NULL);
+        own_->serial = all_[serial];
+        own_->rooms = rooms_;
+        if (enter(room_) != 0) throw std::bad_alloc();
+        if (facts_.copies != nullptr) own_->node->adopt_single_copy(facts_.copies);
+        own_->decide(facts_.decisions, facts_.nonblocking);
+        part.emplace_back();
+    });
+    std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, has_memory ? 0U : 1U};
+    const bool has_met = agree(lacks);
+    if (has_met && lacks[1] == 0) {
+        part.front().own = std::move(own_);
+        kept_ = ProcessGroups::get().add(*group_, part);
+        return nullptr;
+    }
+    room_ = SharedRooms::none;  // which is not used again
+    if (has_met && lacks[0] == 0) {
+        give_back();
+        return reason::no_memory;
+    }
+    // If some rank has no duplicate, freeing it, which is collective, could wait for ever: it is left alone.
     own_.reset();
-    room_ = SharedRooms::none;
-    return lacks[0] != 0 ? reason::no_context : reason::no_memory;
+    return reason::no_context;
 }
 
 // What its calls run is decided, and its group has it: the same on all ranks, after which nothing can fail on one of them alone.
 bool SetUp::keep() {
-    const bool is_kept = has_memory_for([&] {
+    std::list<ProcessGroup::Part> part;
+    const bool has_memory = has_memory_for([&] {
         own_->decide(facts_.decisions, facts_.nonblocking);
         ProcessGroups::get().learn(*group_, facts_);
-        kept_ = ProcessGroups::get().add(*group_, own_);
+        part.emplace_back();
     });
-    return !is_true_anywhere(!is_kept);
+    if (is_true_anywhere(has_failed_ || !has_memory)) return false;
+    part.front().own = std::move(own_);
+    kept_ = ProcessGroups::get().add(*group_, part);
+    return true;
+}
+
+// What all ranks have, but some of them cannot use.
+void SetUp::give_back() {
+    own_.reset();
+    if (is_simulated) return;  // there it is the application's own
+    for (MPI_Comm* each : {&leaders_, &duplicate_})
+        if (*each != MPI_COMM_NULL) mpi.Comm_free(each);
 }
 
 bool SetUp::wants_leaders() const {
@@ -385,8 +412,10 @@ MPI_Comm SetUp::make_leaders(MPI_Comm duplicate) {
     const bool leads = placement.index_on_node(of_.rank) == 0;
     if (!is_true_anywhere(leads && leaders == MPI_COMM_NULL)) return leaders;
     // Freeing one that some leader lacks could wait for ever: it is left alone.
-    for (DecisionTable& table : facts_.decisions)
-        for (SizeRange& range : table) range.decision.do_without_leaders();
+    has_failed_ = !has_memory_for([&] {
+        for (DecisionTable& table : facts_.decisions)
+            for (SizeRange& range : table) range.decision.do_without_leaders();
+    });
     return MPI_COMM_NULL;
 }
 
@@ -404,7 +433,7 @@ void SetUp::make_carriers() {
                         return decision.algorithm != nullptr;
                     })};
     if ((use.collectives || use.messages) && !make_segment(use) && use.collectives)
-        facts_.decisions = make_decisions(placement, false);
+        has_failed_ = !has_memory_for([&] { facts_.decisions = make_decisions(placement, false); });
     const bool wants_single_copy =
         own_->node != nullptr &&
         is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.single_copy != 0; });
@@ -413,9 +442,11 @@ void SetUp::make_carriers() {
     if (!wants_single_copy || !find_single_copy(settings().single_copy)) return;
     // What the rules say is for cores that are far apart; whom a setting asks for it gets it.
     if (all_[lacks_facts] == 0 || settings().single_copy != SingleCopyWay::automatic || is_single_copy_faster()) return;
-    for (std::size_t i = 0; i < collective_count; ++i)
-        if (settings().choices[i].kind == AlgorithmChoice::Kind::automatic)
-            for (SizeRange& range : facts_.decisions[i]) range.decision.do_without_single_copy();
+    has_failed_ = !has_memory_for([&] {
+        for (std::size_t i = 0; i < collective_count; ++i)
+            if (settings().choices[i].kind == AlgorithmChoice::Kind::automatic)
+                for (SizeRange& range : facts_.decisions[i]) range.decision.do_without_single_copy();
+    });
 }
 
 }  // namespace hcoll

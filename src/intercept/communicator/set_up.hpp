@@ -11,7 +11,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 
@@ -81,19 +80,22 @@ private:
     OwnAlgorithms* take_over_little_used();
 
     const char* find_facts();
+    bool may_run_in_background(int ranks_of_node);
     std::shared_ptr<const Placement> find_placement() const;
     DecisionTables make_decisions(const Placement& placement, bool has_shared_memory) const;
-    NonblockingTables make_nonblocking_decisions(const Placement& placement,
-                                                 const std::function<bool(bool)>& is_true_for_any) const;
+    NonblockingTables make_nonblocking_decisions(const Placement& placement, int ranks_of_node) const;
     const char* make();
     const char* make_in_room();
     bool has_room() const { return all_[room] != 0 && all_[room] == ~all_[inverse_room]; }
     void give_room_back();
     bool wants_leaders() const;
+    bool make_own();
     MPI_Comm make_leaders(MPI_Comm duplicate);
     void make_carriers();
     bool keep();
+    void give_back();
     Result make_among_neighbors();
+    const char* make_with(const Neighbors& neighbors);
 
     bool make_segment(const SegmentUse& use);
     int tell_node(void* told, int numbers) const;
@@ -114,9 +116,12 @@ private:
     std::shared_ptr<SharedRooms> rooms_;  // one of which is set aside
     int room_ = SharedRooms::none;
     GroupFacts facts_;
-    bool has_failed_ = false;             // this rank, which the others have to be told
-    std::unique_ptr<OwnAlgorithms> own_;  // while it is made
-    OwnAlgorithms* kept_ = nullptr;       // once the group has it
+    bool has_failed_ = false;               // this rank, for want of memory, which the others have to be told
+    const Neighbors* neighbors_ = nullptr;  // by which ranks agree, where they keep to them
+    MPI_Comm duplicate_ = MPI_COMM_NULL;    // while it is made
+    MPI_Comm leaders_ = MPI_COMM_NULL;
+    std::unique_ptr<OwnAlgorithms> own_;
+    OwnAlgorithms* kept_ = nullptr;  // once the group has it
 };
 
 }  // namespace hcoll

@@ -54,6 +54,7 @@ extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_bac
             return nullptr;
         }
         find_onward(*library);
+        Communicator::prepare();
         if (!Process::is_open())
             Process::open({.version_text = library->version_text,
                            .stand_aside = library->stand_aside,

@@ -1,5 +1,6 @@
 // The wrappers of what makes communicators: they are passed on. A communicator of processes that are known to run this library may be set up
 // right here, where all of them wait for all; and a process that meets others which were not started with it remembers that.
+#include "intercept/calls/guarded.hpp"
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/communicator/communicator.hpp"
@@ -10,8 +11,8 @@ namespace hcoll {
 namespace {
 
 int born(int status, const MPI_Comm* made) {
-    if (status == MPI_SUCCESS && made != nullptr) Communicator::note_birth(*made);
-    return status;
+    if (status != MPI_SUCCESS || made == nullptr || *made == MPI_COMM_NULL) return status;
+    return guarded(*made, [&] { return Communicator::note_birth(*made); });
 }
 
 }  // namespace

@@ -19,11 +19,10 @@ int start_world(int given) {
     try {
         background.enter();
         Process::get().start_world(background.start(given));
-        Communicator::note_birth(MPI_COMM_WORLD);
+        return Communicator::note_birth(MPI_COMM_WORLD);
     } catch (const std::bad_alloc&) {
         return MPI_ERR_NO_MEM;
     }
-    return MPI_SUCCESS;
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ bool Background::start_thread(int ranks_of_node, bool speaks) {
     try {
         thread_ = std::make_unique<ProgressThread>(in_flight_, cores, has_spare_cores || !cores_.empty());
     } catch (const std::system_error& error) {
-        log_line(LogLevel::warn, fmt::format("there can be no progress thread ({})", error.code().message()));
+        log_line(LogLevel::warn, "there can be no progress thread ({})", error.code().message());
         return false;
     }
     if (!thread_->is_bound() && !cores_.empty() && speaks)

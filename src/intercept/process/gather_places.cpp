@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
+#include "intercept/process/together.hpp"
+
 namespace hcoll {
 
 namespace {
 
 constexpr int no_node = -1;
-
-bool has_failed_anywhere(bool here, MPI_Comm communicator) {
-    const int failed = here ? 1 : 0;
-    int anywhere = 1;
-    return mpi.Allreduce(&failed, &anywhere, 1, MPI_INT, MPI_MAX, communicator) != MPI_SUCCESS || anywhere != 0;
-}
 
 // Of the first rank, which alone reads it.
 Machine machine_of_host(MPI_Comm node, int rank) {
@@ -35,7 +31,7 @@ MPI_Comm make_node_communicator(MPI_Comm communicator) {
     failed = mpi.Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node) != MPI_SUCCESS ||
              failed || node == MPI_COMM_NULL;
     // Where some rank has none, freeing it, which is collective, could wait for ever: it is left alone.
-    return has_failed_anywhere(failed, communicator) ? MPI_COMM_NULL : node;
+    return is_true_anywhere(failed, communicator) ? MPI_COMM_NULL : node;
 }
 
 Host meet_on_host(MPI_Comm node) {
@@ -78,11 +74,13 @@ bool gather_places(MPI_Comm communicator, MPI_Comm node, const Place& mine, std:
         .node = is_well ? lowest_rank : no_node, .package = mine.socket, .numa = mine.numa, .core = mine.core};
     constexpr int numbers = sizeof(RankPlace) / sizeof(int);
     mpi.Comm_size(communicator, &size);
-    std::vector<RankPlace> gathered(static_cast<std::size_t>(size));
+    std::vector<RankPlace> gathered;
+    const bool has_memory = has_memory_for([&] { gathered.resize(static_cast<std::size_t>(size)); });
+    if (is_true_anywhere(!has_memory, communicator)) return false;
     const int status = mpi.Allgather(&place, numbers, MPI_INT, gathered.data(), numbers, MPI_INT, communicator);
     const bool failed = status != MPI_SUCCESS || std::any_of(gathered.begin(), gathered.end(),
                                                              [](const RankPlace& one) { return one.node == no_node; });
-    if (has_failed_anywhere(failed, communicator)) return false;
+    if (is_true_anywhere(failed, communicator)) return false;
     places = std::move(gathered);
     return true;
 }

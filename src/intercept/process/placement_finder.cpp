@@ -1,7 +1,5 @@
 #include "intercept/process/placement_finder.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -9,6 +7,7 @@
 
 #include "intercept/process/errors_return.hpp"
 #include "intercept/process/log.hpp"
+#include "intercept/process/together.hpp"
 #include "intercept/process/world_ranks.hpp"
 #include "progress/engine/simulation.hpp"
 #include "progress/node/shared_segment.hpp"
@@ -19,7 +18,7 @@ namespace hcoll {
 namespace {
 
 void warn_of_layout(const std::string& problem) {
-    log_line(LogLevel::warn, fmt::format("LIBHCOLL_TOPOLOGY: {}; they are taken to be where they really are", problem));
+    log_line(LogLevel::warn, "LIBHCOLL_TOPOLOGY: {}; they are taken to be where they really are", problem);
 }
 
 // In a simulation, of all ranks.
@@ -98,8 +97,8 @@ void PlacementFinder::start_world(int rank, int size, const VirtualLayout& layou
     }
     world_ = shared_placements().get(std::move(*world));
     if (rank == 0 && !world_->is_regular() && log_enabled(LogLevel::debug))
-        log_line(LogLevel::debug, fmt::format("where {} ranks sit takes a table of {} bytes in each {}", size,
-                                              world_->bytes().size(), world_->is_shared() ? "node" : "process"));
+        log_line(LogLevel::debug, "where {} ranks sit takes a table of {} bytes in each {}", size,
+                 world_->bytes().size(), world_->is_shared() ? "node" : "process");
 }
 
 // Where every rank really is. `node`: the communicator of this rank's node, if there is one.
@@ -108,12 +107,11 @@ Placement PlacementFinder::gather(MPI_Comm communicator, MPI_Comm node, int rank
     if (node != MPI_COMM_NULL && gather_places(communicator, node, place(), places))
         return Placement(seats_of_places(places));
     if (rank == 0)
-        log_line(LogLevel::warn,
-                 fmt::format("where {} ranks run cannot be found; they are taken to be on one node", size));
+        log_line(LogLevel::warn, "where {} ranks run cannot be found; they are taken to be on one node", size);
     return Placement::one_node(size);
 }
 
-std::shared_ptr<const Placement> PlacementFinder::find(const Request& request) {
+std::shared_ptr<const Placement> PlacementFinder::find_locally(const Request& request) {
     if (request.world_ranks != nullptr) {
         const WorldRanks& world_ranks = *request.world_ranks;
         if (world_ranks.begin_the_world() && request.size == world_->ranks()) return world_;
@@ -128,10 +126,21 @@ std::shared_ptr<const Placement> PlacementFinder::find(const Request& request) {
             return shared_placements().get(std::move(*placement));
         if (request.rank == 0 && !has_warned_.exchange(true)) warn_of_layout(problem);
     }
+    return nullptr;
+}
+
+std::shared_ptr<const Placement> PlacementFinder::find(const Request& request) {
+    std::shared_ptr<const Placement> found;
+    const bool has_memory = has_memory_for([&] { found = find_locally(request); });
+    if (request.world_ranks != nullptr) return found;
+    // All ranks go on, or none.
+    if (!request.layout.is_automatic() && is_true_anywhere(!has_memory, request.communicator)) return nullptr;
+    if (found != nullptr) return found;
     MPI_Comm node = make_node_communicator(request.communicator);
-    Placement placement = gather(request.communicator, node, request.rank, request.size);
+    (void)has_memory_for(
+        [&] { found = shared_placements().get(gather(request.communicator, node, request.rank, request.size)); });
     if (node != MPI_COMM_NULL) mpi.Comm_free(&node);
-    return shared_placements().get(std::move(placement));
+    return found;
 }
 
 }  // namespace hcoll

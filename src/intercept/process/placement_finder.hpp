@@ -41,6 +41,8 @@ public:
     const HostCores& cores_here() const { return host_ ? host_->cores : local_cores(); }
 
 private:
+    // Without a message; nullptr where ranks have to be asked.
+    std::shared_ptr<const Placement> find_locally(const Request& request);
     Placement gather(MPI_Comm communicator, MPI_Comm node, int rank, int size);
     const Place& place() const { return host_ ? host_->place : local_place(); }
 

@@ -14,6 +14,7 @@
 #include "intercept/process/background.hpp"
 #include "intercept/process/device_memory.hpp"
 #include "intercept/process/log.hpp"
+#include "intercept/process/together.hpp"
 #include "progress/engine/simulation.hpp"
 #include "tuning/text.hpp"
 
@@ -131,19 +132,24 @@ void Process::start_world(std::string warning) {
     has_world_ = true;
     agreeing.unlock();
     if (rank == 0 && log_enabled(LogLevel::info))
-        log_line(LogLevel::info, fmt::format("{} ranks, {}, {}", size, library_line_,
-                                             settings.enable ? "on" : "off (LIBHCOLL_ENABLE=0)"));
+        log_line(LogLevel::info, "{} ranks, {}, {}", size, library_line_,
+                 settings.enable ? "on" : "off (LIBHCOLL_ENABLE=0)");
 }
 
 int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const {
-    std::string text = agreed->text;
-    std::uint64_t length = text.size();
+    std::uint64_t length = agreed->text.size();
     int status = mpi.Bcast(&length, sizeof length, MPI_BYTE, 0, communicator);
     if (status != MPI_SUCCESS) return status;
-    text.resize(length);
+    std::string text;
+    bool has_memory = has_memory_for([&] {
+        text = agreed->text;
+        text.resize(length);
+    });
+    if (is_true_anywhere(!has_memory, communicator)) return MPI_ERR_NO_MEM;
     status = mpi.Bcast(text.data(), static_cast<int>(length), MPI_BYTE, 0, communicator);
-    if (status == MPI_SUCCESS && rank != 0) adopt(text, agreed);
-    return status;
+    if (status != MPI_SUCCESS) return status;
+    if (rank != 0) has_memory = has_memory_for([&] { adopt(text, agreed); });
+    return is_true_anywhere(!has_memory, communicator) ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 }
 
 // Rank 0's settings to all of MPI_COMM_WORLD, in messages between two ranks: along a binomial tree, or, where ranks are to keep to
@@ -235,8 +241,7 @@ void Process::set_finalize_hook() {
     if (mpi.Initialized(&initialized) != MPI_SUCCESS || initialized == 0) return;
     if (has_finalize_hook_.exchange(true)) return;
     if (const int status = attach_deletion_hook(MPI_COMM_SELF, on_finalize, nullptr); status != MPI_SUCCESS)
-        log_line(LogLevel::warn,
-                 fmt::format("MPI_Finalize cannot be seen (MPI error {}); the report may be missing", status));
+        log_line(LogLevel::warn, "MPI_Finalize cannot be seen (MPI error {}); the report may be missing", status);
 }
 
 void Process::finish() {
@@ -265,7 +270,7 @@ void Process::write_report() {
     const bool written = file != nullptr && std::fputs(report_->json(heading).c_str(), file) >= 0;
     const bool closed = file != nullptr && std::fclose(file) == 0;
     if (!written || !closed) {
-        log_line(LogLevel::warn, fmt::format("the report cannot be written to {}; it follows", local_.report));
+        log_line(LogLevel::warn, "the report cannot be written to {}; it follows", local_.report);
         std::fputs(report_->text(heading).c_str(), stderr);
     }
 }

@@ -82,7 +82,8 @@ public:
     void start_world(std::string warning);
     // One more that is to be printed with those about settings; none if empty.
     void add_warning(std::string warning);
-    // Tells the settings of the communicator's rank 0 to all its ranks, by a collective on the communicator itself.
+    // Tells the settings of the communicator's rank 0 to all its ranks, by collectives on the communicator itself. Fails on all ranks, where
+    // one of them has no memory for it.
     int broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const;
     // Prints what is wrong with the settings, once, where this rank `speaks`; another forgets it.
     void print_warnings(bool speaks);

@@ -14,7 +14,7 @@ bool is_within_start(MPI_Comm communicator) {
     MPI_Group group = MPI_GROUP_NULL;
     if (!Process::get().find_started(started)) return false;
     if (mpi.Comm_group(communicator, &group) == MPI_SUCCESS) {
-        is_within = !ranks_within(group, started).empty();
+        is_within = lies_within(group, started);
         mpi.Group_free(&group);
     }
     mpi.Group_free(&started);
@@ -31,7 +31,7 @@ Reach reach_of(MPI_Comm communicator) {
     if (communicator == MPI_COMM_WORLD) return Reach::world;
     const Reach within = process.has_earlier_sessions() ? Reach::start : Reach::world;
     if (!process.may_have_joined()) return within;
-    return world_ranks_of(communicator).empty() ? Reach::beyond : within;
+    return lies_within_world(communicator) ? within : Reach::beyond;
 }
 
 }  // namespace hcoll

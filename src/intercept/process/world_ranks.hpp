@@ -7,13 +7,12 @@
 
 namespace hcoll {
 
-// By the communicator's ranks; empty where some of them are not in MPI_COMM_WORLD, or where it cannot be told. A function
-// of the group alone, so that all ranks of a communicator come to the same result. Only while MPI_COMM_WORLD exists; no
+// Are all its processes in MPI_COMM_WORLD? False where it cannot be told. A function of the group alone, so that all ranks of a
+// communicator come to the same result: the library takes no memory for it, which one of them may lack. Only while MPI_COMM_WORLD exists; no
 // communication. Open MPI takes time for it that grows with the square of the ranks.
-std::vector<int> world_ranks_of(MPI_Comm communicator);
-// By the ranks of `group`, which ranks of `others` they are; empty where some are none. In Open MPI 4.1 it takes a time that grows
-// with the product of both.
-std::vector<int> ranks_within(MPI_Group group, MPI_Group others);
+bool lies_within_world(MPI_Comm communicator);
+// Are all processes of `group` among `others`? In Open MPI 4.1 it takes a time that grows with the product of both.
+bool lies_within(MPI_Group group, MPI_Group others);
 
 // The same as the ranks of a communicator tell it one another where they are all in one call (communicator/set_up.hpp).
 struct WorldRanks {

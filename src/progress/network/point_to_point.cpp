@@ -269,17 +269,16 @@ void PointToPoint::remove(std::size_t index) {
 }
 
 void PointToPoint::abandon() {
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-        MPI_Request& request = requests_[i];
-        if (request == MPI_REQUEST_NULL) continue;
-        if (kinds_[i] == Kind::send) {
-            mpi.Request_free(&request);
-            continue;
-        }
-        if (kinds_[i] == Kind::receive && !is_simulated) mpi.Cancel(&request);
-        // What has failed is complete, too: nothing is left to be said of it.
-        (void)mpi.Wait(&request, MPI_STATUS_IGNORE);
-    }
+    const auto for_each = [&](Kind kind, auto&& end) {
+        for (std::size_t i = 0; i < requests_.size(); ++i)
+            if (kinds_[i] == kind && requests_[i] != MPI_REQUEST_NULL) end(requests_[i]);
+    };
+    // What has failed is complete, too: nothing is left to be said of it.
+    const auto wait = [](MPI_Request& request) { (void)mpi.Wait(&request, MPI_STATUS_IGNORE); };
+    if (!is_simulated) for_each(Kind::receive, [](MPI_Request& request) { (void)mpi.Cancel(&request); });
+    for_each(Kind::send, [](MPI_Request& request) { (void)mpi.Request_free(&request); });
+    for_each(Kind::receive, wait);
+    for_each(Kind::collective, wait);
     forget();
     early_calls_.clear();
 }

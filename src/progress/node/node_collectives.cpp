@@ -63,7 +63,7 @@ std::vector<std::byte*> NodeCollectives::desks() const {
     return list;
 }
 
-bool NodeCollectives::use_single_copy(std::unique_ptr<PeerMemory> memory) {
+bool NodeCollectives::use_single_copy(std::shared_ptr<PeerMemory> memory) {
     struct Both : Combine {
         Both() : Combine(1) {}
         void operator()(const std::byte* left, const std::byte* right, std::byte* result, std::size_t) const override {

@@ -73,7 +73,7 @@ public:
     NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank, Waiting waiting);
 
     // Lets long messages be copied once (SingleCopy::prove, to be tried on all ranks alike): the same answer on all ranks.
-    bool use_single_copy(std::unique_ptr<PeerMemory> memory);
+    bool use_single_copy(std::shared_ptr<PeerMemory> memory);
     // As SingleCopy has them.
     void adopt_single_copy(std::shared_ptr<PeerMemory> memory) { single_copy_.adopt(std::move(memory)); }
     const std::shared_ptr<PeerMemory>& single_copy_memory() const { return single_copy_.memory(); }

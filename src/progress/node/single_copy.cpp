@@ -69,7 +69,7 @@ void SingleCopy::Free::operator()(std::byte* memory) const { ::operator delete[]
 
 // ---- the test ----
 
-bool SingleCopy::prove(std::unique_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree) {
+bool SingleCopy::prove(std::shared_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree) {
     const std::size_t bytes = probe_bytes(ranks_);
     constexpr int protection = PROT_READ | PROT_WRITE;
     void* probe = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -86,7 +86,7 @@ bool SingleCopy::prove(std::unique_ptr<PeerMemory> memory, const std::function<b
         make_pieces();
         is_good = agree(pieces_ != nullptr);
     }
-    if (is_good) memory_ = std::shared_ptr<PeerMemory>(std::move(memory));
+    if (is_good) memory_ = std::move(memory);
     if (has_probe) munmap(probe, bytes);
     return is_good;
 }

@@ -58,7 +58,7 @@ public:
     // Takes that memory, if each rank can read and write a word that it does not know of each other rank's. nullptr: this rank
     // has none. `agree(here)` is true where it is called with true on all ranks, and none returns before all have called
     // it. All ranks get the same answer; false leaves everything as it was.
-    bool prove(std::unique_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree);
+    bool prove(std::shared_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree);
     // What was proven by others of the same processes, in the same order, and may be used by several threads; the same on all ranks.
     // May throw std::bad_alloc.
     void adopt(std::shared_ptr<PeerMemory> memory);

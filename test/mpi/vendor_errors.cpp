@@ -1,0 +1,93 @@
+// The MPI library fails in a collective that runs here (test/support/faulty_vendor.cpp): the call returns the error, and from then on
+// nothing is written into the application's memory, though the message is sent after all. What the library made for that
+// communicator serves no other one.
+//
+//   --nonblocking   in MPI_Ibcast
+#include "../support/program.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <vector>
+
+using namespace hcoll::test;
+
+namespace {
+
+constexpr int tag = 7;
+
+void tell(int peer) { check(MPI_Send(nullptr, 0, MPI_INT, peer, tag, MPI_COMM_WORLD)); }
+void hear(int peer) { check(MPI_Recv(nullptr, 0, MPI_INT, peer, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE)); }
+
+struct Failure {
+    void (*order)();
+    bool is_nonblocking;
+};
+
+int bcast(std::vector<int>& message, MPI_Comm comm, bool is_nonblocking) {
+    const int count = static_cast<int>(message.size());
+    if (!is_nonblocking) return MPI_Bcast(message.data(), count, MPI_INT, 0, comm);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int status = MPI_Ibcast(message.data(), count, MPI_INT, 0, comm, &request);
+    return status == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : status;
+}
+
+void use(MPI_Comm comm, int rank) {
+    constexpr int rounds = 600;  // so many that tags are used again: no message of an earlier communicator must be left
+    for (int round = 0; round < rounds; ++round) {
+        const int mine = rank + round;
+        int sum = -1;
+        check(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm));
+        require(sum == 1 + 2 * round, "MPI_Allreduce gave a wrong sum");
+        int message = rank == 0 ? round : -1;
+        check(MPI_Bcast(&message, 1, MPI_INT, 0, comm));
+        require(message == round, "MPI_Bcast gave something else");
+        std::vector<int> other(1, message + rank);
+        check(bcast(other, comm, true));
+        require(other.front() == round, "MPI_Ibcast gave something else");
+    }
+}
+
+// Rank 1 receives of rank 0, which comes to the call only after rank 1 has left it.
+void fail_in_bcast(const Program& program, const Failure& failure, int count) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    // Those of requests that belong to no communicator, as far as the MPI library knows, are MPI_COMM_WORLD's or MPI_COMM_SELF's.
+    for (const MPI_Comm each : {comm, MPI_COMM_WORLD, MPI_COMM_SELF})
+        check(MPI_Comm_set_errhandler(each, MPI_ERRORS_RETURN));
+    use(comm, program.rank());
+    constexpr int sent = 1;
+    constexpr int kept = 2;
+    std::vector<int> message(static_cast<std::size_t>(count), program.rank() == 0 ? sent : kept);
+    if (program.rank() == 1) {
+        failure.order();
+        require(bcast(message, comm, failure.is_nonblocking) != MPI_SUCCESS, "an error got lost");
+        tell(0);
+        hear(0);
+    } else {
+        hear(1);
+        check(bcast(message, comm, failure.is_nonblocking));
+        tell(1);
+    }
+    check(MPI_Barrier(MPI_COMM_WORLD));
+    require(program.rank() == 0 || std::count(message.begin(), message.end(), kept) == count,
+            "a message was written into memory after the call had returned");
+    check(MPI_Comm_free(&comm));
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    use(comm, program.rank());
+    check(MPI_Comm_free(&comm));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Program program(argc, argv, "vendor_errors");
+    const Failure failure{.order = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "hcoll_test_fail_next")),
+                          .is_nonblocking = program.options().flag("--nonblocking")};
+    program.options().reject_rest();
+    require(program.size() == 2, "2 ranks are needed");
+    if (failure.order == nullptr) skip("faulty_vendor is not preloaded");
+    // None waits for its receiver.
+    for (const int count : {1, 64, 512}) fail_in_bcast(program, failure, count);
+    return program.finish("errors of the MPI library");
+}

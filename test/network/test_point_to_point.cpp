@@ -1,0 +1,180 @@
+// The transport over the MPI library's messages, beside an MPI library that does what the test says and writes down what it is asked.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "progress/network/point_to_point.hpp"
+
+namespace hcoll {
+namespace {
+
+constexpr int ranks = 4;
+constexpr int largest_tag = 32767;
+
+// MPICH's handles are int, Open MPI's are pointers.
+template <typename Handle>
+Handle handle_of(std::uintptr_t number) {
+    if constexpr (std::is_pointer_v<Handle>)
+        return reinterpret_cast<Handle>(number);
+    else
+        return static_cast<Handle>(number);
+}
+template <typename Handle>
+std::uintptr_t number_of(Handle handle) {
+    if constexpr (std::is_pointer_v<Handle>)
+        return reinterpret_cast<std::uintptr_t>(handle);
+    else
+        return static_cast<std::uintptr_t>(handle);
+}
+
+// Requests are numbered from `first_request` on, as they are begun.
+constexpr std::uintptr_t first_request = 100;
+
+struct FakeVendor {
+    std::vector<std::string> said;
+    std::uintptr_t next = first_request;
+    std::vector<int> results;  // by request: what a test of it says; `pending` where it is not complete
+};
+constexpr int pending = -1;
+FakeVendor fake;
+
+std::string name_of(MPI_Request request) { return std::to_string(number_of(request) - first_request); }
+
+int begin(const std::string& what, MPI_Request* request) {
+    fake.said.push_back(what + " " + std::to_string(fake.next - first_request));
+    *request = handle_of<MPI_Request>(fake.next++);
+    fake.results.push_back(pending);
+    return MPI_SUCCESS;
+}
+int end(const std::string& what, MPI_Request* request) {
+    fake.said.push_back(what + " " + name_of(*request));
+    *request = MPI_REQUEST_NULL;
+    return MPI_SUCCESS;
+}
+int& result_of(MPI_Request request) { return fake.results[number_of(request) - first_request]; }
+
+// The table that the transport calls through, with nothing but these in it.
+class FakeTable {
+protected:
+    FakeTable() {
+        fake = {};
+        mpi = {};
+        mpi.Comm_rank = [](MPI_Comm, int* rank) { return *rank = 0, MPI_SUCCESS; };
+        mpi.Error_class = [](int code, int* error_class) { return *error_class = code, MPI_SUCCESS; };
+        mpi.Isend = [](const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request* request) {
+            return begin("send", request);
+        };
+        mpi.Irecv = [](void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request* request) {
+            return begin("receive", request);
+        };
+        mpi.Ibcast = [](void*, int, MPI_Datatype, int, MPI_Comm, MPI_Request* request) {
+            return begin("leaders", request);
+        };
+        mpi.Cancel = [](MPI_Request* request) {
+            return fake.said.push_back("cancel " + name_of(*request)), MPI_SUCCESS;
+        };
+        mpi.Request_free = [](MPI_Request* request) { return end("free", request); };
+        mpi.Wait = [](MPI_Request* request, MPI_Status*) { return end("wait", request); };
+        mpi.Test = [](MPI_Request* request, int* flag, MPI_Status*) {
+            const int result = result_of(*request);
+            *flag = result == pending ? 0 : 1;
+            if (*flag != 0) *request = MPI_REQUEST_NULL;
+            return result == pending ? MPI_SUCCESS : result;
+        };
+        mpi.Testsome = [](int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
+            int status = MPI_SUCCESS;
+            *done = 0;
+            for (int i = 0; i < count; ++i) {
+                const int result = result_of(requests[i]);
+                if (result == pending) continue;
+                requests[i] = MPI_REQUEST_NULL;
+                indices[*done] = i;
+                statuses[(*done)++].MPI_ERROR = result;
+                if (result != MPI_SUCCESS) status = MPI_ERR_IN_STATUS;
+            }
+            return status;
+        };
+    }
+};
+
+class PointToPointTest : public testing::Test, private FakeTable {
+protected:
+    PointToPointTest() { messages.begin(MPI_Datatype(), 1, MPI_Op()); }
+
+    // Requests 0 to 4.
+    void begin_some() {
+        Token token = 0;
+        ASSERT_EQ(messages.recv(1, 0, memory.data(), 1, token++), MPI_SUCCESS);
+        ASSERT_EQ(messages.send(2, 0, memory.data(), 1, token++), MPI_SUCCESS);
+        ASSERT_EQ(messages.collective(Collective::bcast, 0, 0, nullptr, memory.data(), 1, token++), MPI_SUCCESS);
+        ASSERT_EQ(messages.recv(3, 0, memory.data(), 1, token++), MPI_SUCCESS);
+        ASSERT_EQ(messages.send(3, 0, memory.data(), 1, token++), MPI_SUCCESS);
+        fake.said.clear();
+    }
+
+    std::array<std::byte, 8> memory{};
+    FlowControl flow{ranks};
+    MPI_Comm communicator = handle_of<MPI_Comm>(7);
+    PointToPoint messages{Carriers(communicator), flow, largest_tag, handle_of<MPI_Comm>(8)};
+    std::vector<Token> completed;
+};
+
+using Said = std::vector<std::string>;
+
+TEST_F(PointToPointTest, WhatIsAbandonedIsCancelledBeforeAnythingIsWaitedFor) {
+    begin_some();
+    messages.abandon();
+    EXPECT_EQ(fake.said, (Said{"cancel 0", "cancel 3", "free 1", "free 4", "wait 0", "wait 3", "wait 2"}));
+    EXPECT_TRUE(messages.idle());
+}
+
+TEST_F(PointToPointTest, AnErrorOfOneMessageLeavesTheOthersToBeAbandoned) {
+    begin_some();
+    fake.results[0] = MPI_ERR_INTERN;
+    fake.results[1] = MPI_SUCCESS;
+    EXPECT_EQ(messages.progress(completed), MPI_ERR_INTERN);
+    EXPECT_EQ(completed, std::vector<Token>{1});
+    messages.abandon();
+    EXPECT_EQ(fake.said, (Said{"cancel 3", "free 4", "wait 3", "wait 2"}));
+}
+
+TEST_F(PointToPointTest, AMessageThatIsTooLongIsCompleteAndRemembered) {
+    begin_some();
+    fake.results[3] = MPI_ERR_TRUNCATE;
+    EXPECT_EQ(messages.progress(completed), MPI_SUCCESS);
+    EXPECT_EQ(completed, std::vector<Token>{3});
+    EXPECT_EQ(messages.outcome(), MPI_ERR_TRUNCATE);
+    // The others go on.
+    for (const int each : {0, 1, 2, 4}) fake.results[static_cast<std::size_t>(each)] = MPI_SUCCESS;
+    EXPECT_EQ(messages.progress(completed), MPI_SUCCESS);
+    EXPECT_EQ(completed.size(), 5U);
+    EXPECT_TRUE(messages.idle());
+    EXPECT_EQ(messages.outcome(), MPI_ERR_TRUNCATE);
+    messages.begin(MPI_Datatype(), 1, MPI_Op());
+    EXPECT_EQ(messages.outcome(), MPI_SUCCESS);
+    EXPECT_EQ(fake.said, Said());
+}
+
+TEST_F(PointToPointTest, TheOnlyMessageThatIsTooLongIsCompleteAndRemembered) {
+    ASSERT_EQ(messages.recv(1, 0, memory.data(), 1, 5), MPI_SUCCESS);
+    fake.results[0] = MPI_ERR_TRUNCATE;
+    EXPECT_EQ(messages.progress(completed), MPI_SUCCESS);
+    EXPECT_EQ(completed, std::vector<Token>{5});
+    EXPECT_EQ(messages.outcome(), MPI_ERR_TRUNCATE);
+    EXPECT_TRUE(messages.idle());
+}
+
+// Who sends too much is in the wrong, but what is sent is not complete for that.
+TEST_F(PointToPointTest, ASendThatFailsEndsTheRun) {
+    ASSERT_EQ(messages.send(1, 0, memory.data(), 1, 5), MPI_SUCCESS);
+    fake.results[0] = MPI_ERR_TRUNCATE;
+    EXPECT_EQ(messages.progress(completed), MPI_ERR_TRUNCATE);
+    EXPECT_TRUE(completed.empty());
+    EXPECT_EQ(messages.outcome(), MPI_SUCCESS);
+}
+
+}  // namespace
+}  // namespace hcoll
