@@ -36,22 +36,23 @@ private:
     MPI_Comm communicator_;
 };
 
+#if defined(MPIX_ERR_PROC_FAILED)
+constexpr int error_process_failed = MPIX_ERR_PROC_FAILED;
+#else
+constexpr int error_process_failed = MPI_ERR_OTHER;
+#endif
+#if defined(MPIX_ERR_REVOKED)
+constexpr int error_revoked = MPIX_ERR_REVOKED;
+#else
+constexpr int error_revoked = MPI_ERR_OTHER;
+#endif
+
 // In the words of MPI.
 int error_of(const NodeFailure& failure) {
     switch (failure.why) {
         case NodeBreak::lengths: return MPI_ERR_TRUNCATE;
-        case NodeBreak::process:
-#if defined(MPIX_ERR_PROC_FAILED)
-            return MPIX_ERR_PROC_FAILED;
-#else
-            return MPI_ERR_OTHER;
-#endif
-        case NodeBreak::revoked:
-#if defined(MPIX_ERR_REVOKED)
-            return MPIX_ERR_REVOKED;
-#else
-            return MPI_ERR_OTHER;
-#endif
+        case NodeBreak::process: return error_process_failed;
+        case NodeBreak::revoked: return error_revoked;
         default: return failure.status != MPI_SUCCESS ? failure.status : MPI_ERR_OTHER;
     }
 }
@@ -300,8 +301,9 @@ int run_shared_bcast(OwnAlgorithms& own, const Decision& decision, void* buffer,
     }
     int status = is_root ? pack(buffer, count, type, message, own.duplicate) : MPI_SUCCESS;
     move(message);
-    if (!is_root && room != 0)
-        status = unpack(message, buffer, std::min(length, room) / type_size(type), type, own.duplicate);
+    const std::uint64_t type_bytes = type_size(type);
+    if (!is_root && type_bytes != 0)
+        status = unpack(message, buffer, std::min(length, room) / type_bytes, type, own.duplicate);
     return status == MPI_SUCCESS ? fits : status;
 }
 

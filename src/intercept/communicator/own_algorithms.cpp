@@ -28,7 +28,7 @@ void OwnAlgorithms::decide(DecisionTables of_blocking, NonblockingTables of_nonb
 void OwnAlgorithms::revoke() {
     is_broken = true;
     if (peers != nullptr) peers->give_up(NodeBreak::revoked);
-    for (const MPI_Comm each : {leaders, duplicate})
+    for (MPI_Comm each : {leaders, duplicate})
         if (each != MPI_COMM_NULL && mpi.Comm_revoke != nullptr)
             if (const int status = mpi.Comm_revoke(each); status != MPI_SUCCESS)
                 log_line(LogLevel::warn, "a duplicate cannot be revoked (MPI error {})", status);

@@ -214,9 +214,8 @@ SetUp::Result SetUp::choose() {
                      of_.size, reason::limit);
         return {.why_vendor = reason::limit};
     }
-    // By what all ranks know: this one may lack the memory for a copy.
-    const bool is_in_room = has_room() && known != nullptr && !wants_leaders(*known);
-    if (const char* why = is_in_room ? make_in_room() : make(); why != nullptr) return {.why_vendor = why};
+    if (const char* why = has_room() && !has_failed_ && !wants_leaders() ? make_in_room() : make(); why != nullptr)
+        return {.why_vendor = why};
     groups.hand_over(*group_, *kept_, of_.user);
     return {.own = kept_, .group = group_};
 }
@@ -350,29 +349,32 @@ bool SetUp::make_own() {
 const char* SetUp::make_in_room() {
     duplicate_ = make_own_communicator(of_.handle);
     std::list<ProcessGroup::Part> part;
-    const bool is_made = duplicate_ != MPI_COMM_NULL && !has_failed_ && has_memory_for([&] {
-                             own_ = std::make_unique<OwnAlgorithms>(duplicate_, of_.rank, Carriers(duplicate_),
-                                                                    static_cast<int>(~all_[fewest_tags]), settings(),
-                                                                    facts_.placement, MPI_COMM_NULL);
-                             own_->serial = all_[serial];
-                             own_->rooms = rooms_;
-                             if (enter(room_) != 0) throw std::bad_alloc();
-                             if (facts_.copies != nullptr) own_->node->adopt_single_copy(facts_.copies);
-                             own_->decide(facts_.decisions, facts_.nonblocking);
-                             part.emplace_back();
-                         });
-    std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, is_made ? 0U : 1U};
-    const bool is_told = agree(lacks);
-    if (is_told && lacks[1] == 0) {
+    const bool has_memory = !has_failed_ && duplicate_ != MPI_COMM_NULL && has_memory_for([&] {
+        own_ = std::make_unique<OwnAlgorithms>(duplicate_, of_.rank, Carriers(duplicate_),
+                                               static_cast<int>(~all_[fewest_tags]), settings(), facts_.placement,
+                                               MPI_COMM_NULL);
+        own_->serial = all_[serial];
+        own_->rooms = rooms_;
+        if (enter(room_) != 0) throw std::bad_alloc();
+        if (facts_.copies != nullptr) own_->node->adopt_single_copy(facts_.copies);
+        own_->decide(facts_.decisions, facts_.nonblocking);
+        part.emplace_back();
+    });
+    std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, has_memory ? 0U : 1U};
+    const bool has_met = agree(lacks);
+    if (has_met && lacks[1] == 0) {
         part.front().own = std::move(own_);
         kept_ = ProcessGroups::get().add(*group_, part);
         return nullptr;
     }
-    room_ = SharedRooms::none;  // some rank may have written there: it is not used again
+    room_ = SharedRooms::none;  // which is not used again
+    if (has_met && lacks[0] == 0) {
+        give_back();
+        return reason::no_memory;
+    }
     // If some rank has no duplicate, freeing it, which is collective, could wait for ever: it is left alone.
-    if (!is_told || lacks[0] != 0) return reason::no_context;
-    give_back();
-    return reason::no_memory;
+    own_.reset();
+    return reason::no_context;
 }
 
 // What its calls run is decided, and its group has it: the same on all ranks, after which nothing can fail on one of them alone.

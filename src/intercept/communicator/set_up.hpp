@@ -85,10 +85,11 @@ private:
     DecisionTables make_decisions(const Placement& placement, bool has_shared_memory) const;
     NonblockingTables make_nonblocking_decisions(const Placement& placement, int ranks_of_node) const;
     const char* make();
-    bool make_own();
     const char* make_in_room();
     bool has_room() const { return all_[room] != 0 && all_[room] == ~all_[inverse_room]; }
     void give_room_back();
+    bool wants_leaders() const;
+    bool make_own();
     MPI_Comm make_leaders(MPI_Comm duplicate);
     void make_carriers();
     bool keep();

@@ -20,7 +20,9 @@ bool has_intel_device(const std::string& root) {
     for (; !problem && entries != std::filesystem::directory_iterator(); entries.increment(problem)) {
         const std::string name = entries->path().filename().string();
         if (!name.starts_with("renderD")) continue;
-        std::ifstream file(root + "/sys/class/drm/" + name + "/device/vendor");
+        std::string path = root;
+        path.append("/sys/class/drm/").append(name).append("/device/vendor");
+        std::ifstream file(path);
         std::string vendor;
         if (file >> vendor && vendor == "0x8086") return true;
     }

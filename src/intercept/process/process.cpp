@@ -102,7 +102,7 @@ void Process::remove_session(Session session) {
 bool Process::find_started(MPI_Group& group) {
     if (mpi.Group_from_session_pset == nullptr) return false;
     const std::lock_guard lock(agreeing_);
-    for (const Session session : sessions_)
+    for (Session session : sessions_)
         if (mpi.Group_from_session_pset(session, "mpi://WORLD", &group) == MPI_SUCCESS) return true;
     return false;
 }
