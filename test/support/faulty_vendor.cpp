@@ -85,16 +85,6 @@ void start() {
     NEXT(PMPI_Barrier)(state().all);
 }
 
-// Waits for a message that nobody else knows of; one that fails is taken back.
-int finish(MPI_Request* request, MPI_Status* told) {
-    const int status = PMPI_Wait(request, told);
-    if (status != MPI_SUCCESS && *request != MPI_REQUEST_NULL) {
-        PMPI_Cancel(request);
-        PMPI_Wait(request, MPI_STATUS_IGNORE);
-    }
-    return status;
-}
-
 }  // namespace
 
 extern "C" {

@@ -49,11 +49,6 @@ bool is_any_decision(const DecisionTables& decisions, bool (*is_it)(const Decisi
     });
 }
 
-bool wants_leaders(const GroupFacts& facts) {
-    return facts.placement->nodes() != 1 &&
-           is_any_decision(facts.decisions, [](const Decision& decision) { return decision.wants_leaders(); });
-}
-
 DecisionTable vendor_without_progress() {
     return {{.decision = {.parameters = {}, .what = "vendor", .why = reason::no_progress}}};
 }
@@ -197,12 +192,10 @@ SetUp::Result SetUp::choose() {
         return {.own = reserved_, .group = group_};
     }
     if (all_[unearned] != 0) return {.why_later = reason::first_calls};
-    std::shared_ptr<const GroupFacts> known;
     if (all_[lacks_facts] != 0) {
         if (const char* why = find_facts(); why != nullptr) return {.why_vendor = why};
     } else {
-        known = groups.facts_of(*group_);
-        has_failed_ = !has_memory_for([&] { facts_ = *known; });
+        has_failed_ = !has_memory_for([&] { facts_ = *groups.facts_of(*group_); });
     }
     if (all_[no_room] != 0) {
         if (OwnAlgorithms* taken = take_over_little_used(); taken != nullptr) return {.own = taken, .group = group_};
@@ -214,6 +207,7 @@ SetUp::Result SetUp::choose() {
                      of_.size, reason::limit);
         return {.why_vendor = reason::limit};
     }
+    // A rank without its copy of the facts takes the other way, whose first steps are the same: there all hear of it.
     if (const char* why = has_room() && !has_failed_ && !wants_leaders() ? make_in_room() : make(); why != nullptr)
         return {.why_vendor = why};
     groups.hand_over(*group_, *kept_, of_.user);
@@ -399,11 +393,16 @@ void SetUp::give_back() {
         if (*each != MPI_COMM_NULL) mpi.Comm_free(each);
 }
 
+bool SetUp::wants_leaders() const {
+    return facts_.placement->nodes() != 1 &&
+           is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.wants_leaders(); });
+}
+
 // A communicator of the nodes' leaders, where a decision wants one. Without it, those algorithms use the library's own trees, on all
 // ranks alike.
 MPI_Comm SetUp::make_leaders(MPI_Comm duplicate) {
     const Placement& placement = *facts_.placement;
-    if (!wants_leaders(facts_)) return MPI_COMM_NULL;
+    if (!wants_leaders()) return MPI_COMM_NULL;
     std::vector<int> ranks;
     MPI_Comm leaders = MPI_COMM_NULL;
     const bool has_memory = has_memory_for([&] {
