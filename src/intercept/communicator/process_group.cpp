@@ -1,5 +1,8 @@
 #include "intercept/communicator/process_group.hpp"
 
+#include <sys/random.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -8,6 +11,12 @@
 #include "intercept/process/process.hpp"
 
 namespace hcoll {
+
+namespace {
+
+constexpr int random_bits = 32;
+
+}  // namespace
 
 ProcessGroups& ProcessGroups::get() {
     static auto* instance = new PerProcess<ProcessGroups>;
@@ -40,14 +49,20 @@ void ProcessGroups::learn(ProcessGroup& group, const GroupFacts& facts) {
     if (group.facts_ == nullptr || facts.rooms != group.facts_->rooms) group.facts_ = std::move(learned);
 }
 
+// Threads that set communicators up at the same time may come to the same number, as the largest that any rank has drawn: what is
+// drawn at random behind it tells them apart.
 std::uint64_t ProcessGroups::draw_serial() {
+    std::uint32_t random = 0;
+    const bool is_drawn = getrandom(&random, sizeof random, 0) == sizeof random;
     const std::lock_guard lock(mutex_);
-    return ++last_serial_;
+    if (!is_drawn)
+        random = static_cast<std::uint32_t>((last_serial_ + 1) * 0x9E3779B1U) ^ static_cast<std::uint32_t>(getpid());
+    return ++last_serial_ << random_bits | random;
 }
 
 void ProcessGroups::note_serial(std::uint64_t serial) {
     const std::lock_guard lock(mutex_);
-    last_serial_ = std::max(last_serial_, serial);
+    last_serial_ = std::max(last_serial_, serial >> random_bits);
 }
 
 std::uint64_t ProcessGroups::duplicates() {

@@ -66,7 +66,7 @@ public:
     std::shared_ptr<const GroupFacts> facts_of(const ProcessGroup& group);
     void learn(ProcessGroup& group, const GroupFacts& facts);
 
-    // Larger than all that this process has drawn or seen.
+    // Larger than all that this process has drawn or seen; the largest that any rank has drawn for a communicator is its own alone.
     std::uint64_t draw_serial();
     void note_serial(std::uint64_t serial);
 

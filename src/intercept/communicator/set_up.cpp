@@ -438,7 +438,7 @@ void SetUp::make_carriers() {
     const bool wants_single_copy =
         own_->node != nullptr &&
         is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.single_copy != 0; });
-    facts_.rooms = own_->rooms;
+    facts_.rooms = may_share_rooms() ? own_->rooms : nullptr;
     facts_.copies = nullptr;
     if (!wants_single_copy || !find_single_copy(settings().single_copy)) return;
     // What the rules say is for cores that are far apart; whom a setting asks for it gets it.
