@@ -1,0 +1,54 @@
+// Several threads set communicators of the same processes up at the same time, in another order on each rank, and again when the first
+// ones are freed: none gets what belongs to another one.
+#include "../support/program.hpp"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+using namespace hcoll::test;
+
+namespace {
+
+constexpr int threads = 4;
+constexpr int of_thread = 5;
+
+void use(MPI_Comm comm, int rank, int size, int thread, std::atomic<int>& wrong) {
+    for (int i = 0; i < 20; ++i) {
+        const int mine = rank + i + 1000 * thread;
+        int sum = 0;
+        check(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm));
+        if (sum != size * (size - 1) / 2 + size * (i + 1000 * thread)) ++wrong;
+        std::vector<int> message(i % 2 == 0 ? 1 : 5000, rank == i % size ? 7 * i + thread : -1);
+        check(MPI_Bcast(message.data(), static_cast<int>(message.size()), MPI_INT, i % size, comm));
+        if (message.back() != 7 * i + thread) ++wrong;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    int level = 0;
+    check(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level));
+    if (level != MPI_THREAD_MULTIPLE) skip("this MPI library has no MPI_THREAD_MULTIPLE");
+    int rank = 0;
+    int size = 0;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    std::atomic<int> wrong{0};
+    for (int round = 0; round < 4; ++round) {
+        std::vector<MPI_Comm> comms(threads * of_thread);
+        for (MPI_Comm& comm : comms) check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        std::vector<std::thread> running;
+        for (int thread = 0; thread < threads; ++thread)
+            running.emplace_back([&, thread] {
+                for (int i = 0; i < of_thread; ++i)
+                    use(comms[static_cast<std::size_t>(thread * of_thread + i)], rank, size, thread, wrong);
+            });
+        for (std::thread& each : running) each.join();
+        for (MPI_Comm& comm : comms) check(MPI_Comm_free(&comm));
+    }
+    require(wrong == 0, "a communicator has what belongs to another one: " + std::to_string(wrong) + " wrong results");
+    check(MPI_Finalize());
+    return 0;
+}
