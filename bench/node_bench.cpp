@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "algorithms/kernels/kernels.hpp"
+#include "base/shared_copy.hpp"
 #include "progress/node/node_collectives.hpp"
-#include "progress/node/shared_copy.hpp"
 #include "progress/node/shared_segment.hpp"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <ctime>
 #include <new>
 
+#include "base/shared_copy.hpp"
 #include "clock.hpp"
-#include "progress/node/shared_copy.hpp"
 
 namespace hcoll::bench {
 

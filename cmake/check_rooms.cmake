@@ -16,7 +16,7 @@ set(rooms
     "progress/node: base topology progress/engine"
     "progress/network: progress/engine"
     "tuning: base topology algorithms progress/engine"
-    "intercept/types: algorithms/kernels progress/engine progress/network"
+    "intercept/types: base algorithms/kernels progress/engine progress/network"
     "intercept/process: topology tuning progress/engine progress/node progress/background progress/network"
     "intercept/communicator: base topology tuning progress/engine progress/node progress/network intercept/types intercept/process"
     "intercept/calls: progress/engine progress/background progress/network intercept/types intercept/process intercept/communicator"

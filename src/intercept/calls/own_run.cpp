@@ -279,31 +279,38 @@ int run_shared_bcast(OwnAlgorithms& own, const Decision& decision, void* buffer,
                      int root, std::uint64_t length, std::uint64_t room) {
     const std::size_t single_copy_from = single_copy_of(decision);
     const bool is_root = own.rank == root;
-    const auto move = [&](std::byte* message) {
+    const auto move = [&](std::byte* message, const ScatteredBytes* scattered) {
         if (is_root)
-            own.node->bcast(root, message, length, single_copy_from);
+            own.node->bcast(root, message, length, single_copy_from, scattered);
         else
-            own.node->take_bcast(root, length, message, room, single_copy_from);
+            own.node->take_bcast(root, length, {message, room, scattered}, single_copy_from);
     };
     const int fits = length <= room ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
-    if (has_no_gaps(own, type)) {
-        move(static_cast<std::byte*>(buffer));
+    if (type == own.contiguous_type) [[likely]] {
+        move(static_cast<std::byte*>(buffer), nullptr);
         return fits;
     }
-    // The others are in the collective, whatever happens here.
+    SignatureBytes signature;
     ScratchLease scratch;
-    std::byte* message = nullptr;
+    std::optional<std::byte*> found;
+    std::byte* packed = nullptr;
     try {
-        message = scratch.get(room);
+        found = find_signature(own, buffer, count, type, SignatureBytes::Side::output, signature);
+        if (!found.has_value()) packed = scratch.get(room);
     } catch (const std::bad_alloc&) {
-        move(nullptr);
+        // The others are in the collective, whatever happens here.
+        move(nullptr, nullptr);
         return MPI_ERR_NO_MEM;
     }
-    int status = is_root ? pack(buffer, count, type, message, own.duplicate) : MPI_SUCCESS;
-    move(message);
+    if (found.has_value()) {
+        move(*found, signature.is_empty() ? nullptr : &signature);
+        return fits;
+    }
+    int status = is_root ? pack(buffer, count, type, packed, own.duplicate) : MPI_SUCCESS;
+    move(packed, nullptr);
     const std::uint64_t type_bytes = type_size(type);
     if (!is_root && type_bytes != 0)
-        status = unpack(message, buffer, std::min(length, room) / type_bytes, type, own.duplicate);
+        status = unpack(packed, buffer, std::min(length, room) / type_bytes, type, own.duplicate);
     return status == MPI_SUCCESS ? fits : status;
 }
 

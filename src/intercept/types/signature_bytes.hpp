@@ -12,11 +12,12 @@
 #include <memory>
 
 #include "intercept/types/type_layout.hpp"
+#include "progress/engine/scattered_bytes.hpp"
 
 namespace hcoll {
 
 // What one run works on. Not changed while it runs; then used by who moves it.
-class SignatureBytes {
+class SignatureBytes : public ScatteredBytes {
 public:
     // What a plan reads only, and what it writes, too.
     enum class Side : std::uint8_t { input, output };
@@ -29,8 +30,8 @@ public:
         return (reinterpret_cast<std::uintptr_t>(address) & imaginary) != 0;
     }
     // Between any memory and any other, `bytes` bytes that do not overlap; addresses of real memory are taken as they are.
-    void read(const std::byte* source, std::uint64_t bytes, std::byte* target) const;
-    void write(const std::byte* source, std::uint64_t bytes, std::byte* target) const;
+    void read(const std::byte* source, std::uint64_t bytes, std::byte* target) const override;
+    void write(const std::byte* source, std::uint64_t bytes, std::byte* target) const override;
     void copy(const std::byte* source, std::uint64_t bytes, std::byte* target) const;
 
 private:

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/shared_copy.hpp"
 #include "intercept/types/type_contents.hpp"
 #include "progress/engine/per_process.hpp"
 
@@ -318,8 +319,11 @@ template <bool to_elements, std::size_t known>
 void move_blocks_of(std::byte* memory, std::ptrdiff_t memory_stride, std::byte* packed, std::ptrdiff_t packed_stride,
                     std::uint64_t blocks, std::size_t bytes) {
     for (std::uint64_t i = 0; i < blocks; ++i) {
-        if constexpr (to_elements)
-            std::memcpy(memory, packed, known != 0 ? known : bytes);
+        // What is unpacked may lie in memory that another rank wrote.
+        if constexpr (to_elements && known == 0)
+            copy_shared(memory, packed, bytes);
+        else if constexpr (to_elements)
+            std::memcpy(memory, packed, known);
         else
             std::memcpy(packed, memory, known != 0 ? known : bytes);
         memory += memory_stride;

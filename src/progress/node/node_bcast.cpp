@@ -1,52 +1,49 @@
 // Bcast of NodeCollectives: its length, its short messages, and which way the others take.
-#include <algorithm>
-#include <cstring>
-
 #include "progress/node/node_area.hpp"
-#include "progress/node/shared_copy.hpp"
 
 namespace hcoll {
 
 using namespace node_area;
 
-void NodeCollectives::send_short(std::uint64_t operation, const std::byte* data, std::size_t bytes) {
+void NodeCollectives::send_short(std::uint64_t operation, const BcastBuffer& buffer, std::size_t bytes) {
     const ShortMessage message = place_of(operation, bytes);
-    std::byte* slot = claim(message);
-    if (data != nullptr) std::memcpy(slot, data, bytes);
+    buffer.give(0, bytes, claim(message));
     publish(operation, bytes);
 }
 
 // Its header is there.
-void NodeCollectives::take_short(int root, std::uint64_t operation, std::size_t bytes, std::byte* data,
-                                 std::size_t capacity) {
+void NodeCollectives::take_short(int root, std::uint64_t operation, std::size_t bytes, const BcastBuffer& buffer) {
     const ShortMessage message = place_of(operation, bytes);
     const std::byte* received = area_base(source_) + message.data_offset;
     if (forwards_from(root)) publish_copy(message, received);
-    if (data != nullptr) copy_shared(data, received, std::min(bytes, capacity));
+    buffer.take(0, bytes, received);
 }
 
-void NodeCollectives::bcast_single_copy(int root, std::byte* data, std::size_t bytes, std::size_t capacity) {
-    if (!single_copy_.bcast(root, data, bytes, capacity)) return bcast_blocks(root, data, bytes, capacity, no_header);
+void NodeCollectives::bcast_single_copy(int root, const BcastBuffer& buffer, std::size_t bytes) {
+    const bool arrived = buffer.is_memory() ? single_copy_.bcast(root, buffer.data, bytes, buffer.capacity)
+                                            : single_copy_.bcast(root, nullptr, bytes, 0);
+    if (!arrived) return bcast_blocks(root, buffer, bytes, no_header);
     // Others may yet need the blocks: those that it would take are this rank's last word on them.
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
     block_number_ += (bytes + block_bytes - 1) / block_bytes;
     raise(area(rank_).consumed, block_number_);
 }
 
-bool NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from) {
-    if (rank_ != root) return take_bcast(root, await_bcast(root), data, bytes, single_copy_from);
+bool NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from,
+                            const ScatteredBytes* scattered) {
+    const BcastBuffer buffer(data, bytes, scattered);
+    if (rank_ != root) return take_bcast(root, await_bcast(root), buffer, single_copy_from);
     waiting_.check();
     const std::uint64_t operation = operation_++;
-    const std::size_t capacity = data == nullptr ? 0 : bytes;
     if (bytes <= short_bytes) {
-        send_short(operation, data, bytes);
+        send_short(operation, buffer, bytes);
     } else {
         claim(operation, rings[0].slots);
         if (is_copied_once(bytes, single_copy_from)) {
             publish(operation, bytes);
-            bcast_single_copy(root, data, bytes, capacity);
+            bcast_single_copy(root, buffer, bytes);
         } else {
-            bcast_blocks(root, data, bytes, capacity, operation);
+            bcast_blocks(root, buffer, bytes, operation);
         }
     }
     finish(operation);
@@ -61,22 +58,19 @@ std::size_t NodeCollectives::await_bcast(int root) {
     return length_of(announced);
 }
 
-bool NodeCollectives::take_bcast(int root, std::size_t bytes, std::byte* data, std::size_t capacity,
-                                 std::size_t single_copy_from) {
+bool NodeCollectives::take_bcast(int root, std::size_t bytes, const BcastBuffer& buffer, std::size_t single_copy_from) {
     const std::uint64_t operation = operation_++;
-    const bool fits = data == nullptr || bytes <= capacity;
-    if (data == nullptr) capacity = 0;
     if (bytes <= short_bytes) {
-        take_short(root, operation, bytes, data, capacity);
+        take_short(root, operation, bytes, buffer);
     } else {
         forward_header(root, operation, bytes);
         if (is_copied_once(bytes, single_copy_from))
-            bcast_single_copy(root, data, bytes, capacity);
+            bcast_single_copy(root, buffer, bytes);
         else
-            bcast_blocks(root, data, bytes, capacity, operation);
+            bcast_blocks(root, buffer, bytes, operation);
     }
     finish(operation);
-    return fits;
+    return buffer.data == nullptr || bytes <= buffer.capacity;
 }
 
 void NodeCollectives::announce_bcast(std::size_t bytes) {

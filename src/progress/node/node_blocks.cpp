@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/shared_copy.hpp"
 #include "progress/node/node_area.hpp"
-#include "progress/node/shared_copy.hpp"
 
 namespace hcoll {
 
@@ -47,8 +47,8 @@ void NodeCollectives::finish_block(std::uint64_t number) {
     progress_sometimes();
 }
 
-// `bytes` are the root's; a rank takes as many of them as it has room for.
-void NodeCollectives::bcast_blocks(int root, std::byte* data, std::size_t bytes, std::size_t capacity, Header header) {
+// `bytes` are the root's.
+void NodeCollectives::bcast_blocks(int root, const BcastBuffer& buffer, std::size_t bytes, Header header) {
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
     for (std::size_t offset = 0; offset < bytes; offset += block_bytes) {
         const std::uint64_t number = block_number_++;
@@ -56,13 +56,13 @@ void NodeCollectives::bcast_blocks(int root, std::byte* data, std::size_t bytes,
         const bool is_announced = header && offset == 0;
         if (rank_ == root) {
             wait_for_room(number);
-            if (offset < capacity) std::memcpy(block(root, number), data + offset, std::min(length, capacity - offset));
+            buffer.give(offset, length, block(root, number));
             raise(area(root).ready, number + 1);
             if (is_announced) publish(*header, bytes);
         } else {
             // Where it was announced, the first one was there already.
             if (!is_announced) waiting_.until(area(root).ready, number + 1);
-            if (offset < capacity) copy_shared(data + offset, block(root, number), std::min(length, capacity - offset));
+            buffer.take(offset, length, block(root, number));
         }
         finish_block(number);
     }

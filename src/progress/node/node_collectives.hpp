@@ -15,7 +15,8 @@
 //             reduce of up to three ranks, or of more ranks than cores: the root combines all of it, and copies nothing out
 //
 //   single    ranks read and write one another's buffers, where the system lets them: single_copy.hpp has the pictures. A
-//   copy      rank that fails to gets its message through blocks; those that do not need them count them as consumed
+//   copy      rank that fails to, or whose bytes are scattered, gets its message through blocks; those that do not need them
+//             count them as consumed
 //
 // More than flat_ranks: the ranks form groups of neighbours (sockets, where the placement says so); the members of a group
 // talk to its leader only, and leaders to one another, by slots and counts as above; in a barrier a leader raises its flag
@@ -48,6 +49,7 @@
 #include <vector>
 
 #include "progress/engine/combine.hpp"
+#include "progress/node/bcast_buffer.hpp"
 #include "progress/node/single_copy.hpp"
 #include "progress/node/waiting.hpp"
 #include "topology/placement.hpp"
@@ -88,13 +90,14 @@ public:
     static constexpr std::size_t never = ~std::size_t{0};
 
     // With data a null pointer a rank takes part without a message: what the others get from such a root is undefined. On
-    // the others `bytes` is what they have room for: they get what the root sends of it, and false where that was more.
-    bool bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from = never);
+    // the others `bytes` is what they have room for: they get what the root sends of it, and false where that was more. What is
+    // scattered on one rank need not be on another; it is never copied once.
+    bool bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from = never,
+               const ScatteredBytes* scattered = nullptr);
     // The same in two steps, for ranks other than the root: the root's length first, and then the message, or nothing where
     // such a message goes another way. There the root only announces it.
     std::size_t await_bcast(int root);
-    bool take_bcast(int root, std::size_t bytes, std::byte* data, std::size_t capacity,
-                    std::size_t single_copy_from = never);
+    bool take_bcast(int root, std::size_t bytes, const BcastBuffer& buffer, std::size_t single_copy_from = never);
     void leave_bcast(int root, std::size_t bytes);
     void announce_bcast(std::size_t bytes);
     // `input` is this rank's operand; output is written on the root only, and may be input. `elements` is not 0.
@@ -171,8 +174,8 @@ private:
         return !is_flat_ && group_.size() > 1 && rank_ == group_.front() && !is_in_group(root);
     }
     void forward_header(int root, std::uint64_t operation, std::size_t bytes);
-    void send_short(std::uint64_t operation, const std::byte* data, std::size_t bytes);
-    void take_short(int root, std::uint64_t operation, std::size_t bytes, std::byte* data, std::size_t capacity);
+    void send_short(std::uint64_t operation, const BcastBuffer& buffer, std::size_t bytes);
+    void take_short(int root, std::uint64_t operation, std::size_t bytes, const BcastBuffer& buffer);
     void reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
 
@@ -183,14 +186,14 @@ private:
     bool is_copied_once(std::size_t bytes, std::size_t single_copy_from) const {
         return bytes >= single_copy_from && bytes > short_bytes && single_copy_.is_proven();
     }
-    void bcast_single_copy(int root, std::byte* data, std::size_t bytes, std::size_t capacity);
+    void bcast_single_copy(int root, const BcastBuffer& buffer, std::size_t bytes);
     void reduce_single_copy(int root, const std::byte* input, std::byte* output, std::size_t elements,
                             const Combine& combine);
     void reduce_long(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
                      std::size_t single_copy_from);
     void reduce_blocks(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine,
                        Header header);
-    void bcast_blocks(int root, std::byte* data, std::size_t bytes, std::size_t capacity, Header header);
+    void bcast_blocks(int root, const BcastBuffer& buffer, std::size_t bytes, Header header);
     void reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine,
                         Header header);
     void reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,

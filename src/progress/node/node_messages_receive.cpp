@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/shared_copy.hpp"
 #include "progress/node/node_messages.hpp"
-#include "progress/node/shared_copy.hpp"
 
 namespace hcoll {
 

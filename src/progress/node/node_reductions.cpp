@@ -2,8 +2,8 @@
 // with its length, which who combines compares with its own.
 #include <cstring>
 
+#include "base/shared_copy.hpp"
 #include "progress/node/node_area.hpp"
-#include "progress/node/shared_copy.hpp"
 
 namespace hcoll {
 
@@ -129,7 +129,7 @@ void NodeCollectives::reduce_single_copy(int root, const std::byte* input, std::
         std::byte* target = wants_result ? output + rest.delivered : nullptr;
         const std::size_t bytes = rest.combined - rest.delivered;
         const bool takes_part = rank_ == rest.rank || wants_result;
-        bcast_blocks(rest.rank, rank_ == rest.rank ? rest.result : target, bytes, takes_part ? bytes : 0, no_header);
+        bcast_blocks(rest.rank, {rank_ == rest.rank ? rest.result : target, takes_part ? bytes : 0}, bytes, no_header);
         if (rest.combined < rest.end)
             reduce_blocks(root, input + rest.combined, wants_result ? output + rest.combined : nullptr,
                           rest.end - rest.combined, combine, no_header);

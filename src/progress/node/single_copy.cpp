@@ -206,11 +206,12 @@ bool SingleCopy::bcast(int root, std::byte* data, std::size_t bytes, std::size_t
     const std::size_t read_bytes = root_writes ? written_from : bytes;
     offer(message, data, data, capacity);
     Leaving leaving(*this, message);
-    bool good = true;
+    bool good = data != nullptr;
     if (rank_ != root) {
         const Desk& source = wait_for_offer(root, message);
         const std::size_t wanted = std::min({read_bytes, capacity, static_cast<std::size_t>(source.bytes)});
-        if (wanted != 0) good = memory_->read(root, source.input, data, wanted) == 0;
+        if (source.input == 0) good = false;
+        if (good && wanted != 0) good = memory_->read(root, source.input, data, wanted) == 0;
         if (root_writes && !is_good(root, message)) good = false;
         conclude(message, good, {});
     } else {

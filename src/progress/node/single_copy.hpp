@@ -66,7 +66,8 @@ public:
     [[nodiscard]] bool is_proven() const { return memory_ != nullptr; }
 
     // Has it arrived? A reader that gets false, and the root where any reader does, have it yet to do another way. `bytes` are
-    // the root's, on all ranks; a rank has room for `capacity` of them in data, and gets no more.
+    // the root's, on all ranks; a rank has room for `capacity` of them in data, and gets no more. With data a null pointer it does
+    // not try: that is false, on the readers of such a root, too.
     bool bcast(int root, std::byte* data, std::size_t bytes, std::size_t capacity);
 
     // What a rank could not do of its share, in bytes of the message: [combined, end) is to be combined, and

@@ -13,8 +13,8 @@
 #include <list>
 #include <vector>
 
+#include "base/shared_copy.hpp"
 #include "progress/node/peer_memory.hpp"
-#include "progress/node/shared_copy.hpp"
 
 namespace hcoll {
 
