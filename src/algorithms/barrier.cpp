@@ -62,8 +62,7 @@ Plan barrier_doubling(const PlanRequest& request, const AlgorithmParameters& par
     const int end = runs.first(self + 1);
     for (int member = request.rank + 1; member < end; ++member) token.recv(member);
     for (int distance = 1; distance < runs.blocks; distance *= 2) {
-        token.send(runs.first(self ^ distance));
-        token.recv(runs.first(self ^ distance));
+        token.exchange(runs.first(self ^ distance), runs.first(self ^ distance));
     }
     for (int member = request.rank + 1; member < end; ++member) token.send(member);
     return plan.finish();

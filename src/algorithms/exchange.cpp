@@ -37,10 +37,18 @@ public:
     void combine(const Round& round) {
         const bool moves = !round.higher.empty();
         if (moves) --moves_;
-        if (round.sends_own) {
+        const bool is_pair = round.lower.size() + round.higher.size() == 1;
+        if (round.sends_own && !is_pair) {
             for (const int partner : round.lower) plan_.send(partner, value_);
             for (const int partner : round.higher) plan_.send(partner, value_);
         }
+        const auto receive = [&](int partner, const Region& target) {
+            if (round.sends_own && is_pair)
+                plan_.exchange(partner, value_, partner, target);
+            else
+                plan_.recv(partner, target);
+            return target;
+        };
         std::vector<Region> operands;
         for (const int partner : round.lower) operands.push_back(receive(partner, scratch()));
         const Region own = round.lower.empty() || value_.buffer != Buffer::input ? value_ : copy_of_own(moves);
@@ -65,10 +73,6 @@ private:
         const Region part = plan_.scratch(value_);
         parts_.push_back(part.part);
         return part;
-    }
-    Region receive(int partner, const Region& target) {
-        plan_.recv(partner, target);
-        return target;
     }
     // The own operand where it may be overwritten: already in its last place, where it will not move any more.
     Region copy_of_own(bool moves_now) {

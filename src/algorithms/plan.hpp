@@ -70,6 +70,8 @@ struct Step {
     std::uint8_t positions = any_chunk;
     Collective collective = Collective::bcast;  // collective only: which
     bool by_caller = false;                     // it is in the callers' part
+    // Of a send: all ranks send and receive here at the same time, and the next step is what this one receives.
+    bool exchanges = false;
     std::int32_t peer = -1;  // rank in the communicator (send, recv); the root's index among the leaders (collective)
     std::uint32_t channel = 0;  // which message between the two in this segment
     // A collective contributes its source and receives into its target, which is another region.
@@ -148,10 +150,19 @@ struct Phase {
     }
 };
 
-// A step of a short plan that is run in order, and how many of the sends before it have to be over first.
+// A step of a short plan that is run in order, with all that is to be known of it: offsets in units from the first one of a buffer.
 struct InOrderStep {
-    std::uint32_t step = 0;
-    std::uint32_t sends_over = 0;
+    StepKind kind = StepKind::copy;
+    bool is_before_receive = false;  // a later step receives
+    bool is_exchange = false;        // of a send: the next step is the receive that goes with it
+    Buffer source_buffer = Buffer::output;
+    Buffer target_buffer = Buffer::output;
+    std::int32_t peer = -1;
+    std::uint32_t tag = 0;
+    std::uint32_t sends_over = 0;  // so many of the sends before it have to be over first
+    std::uint64_t units = 0;
+    std::uint64_t source = 0;
+    std::uint64_t target = 0;
 };
 
 struct Plan {
@@ -160,7 +171,7 @@ struct Plan {
     CallersPart callers_part = CallersPart::none;
     // Of a plan of one segment without anything that only a pipeline or the background has: the order in which its steps may be run
     // one after another (progress/engine/in_order.hpp), how many of them there are up to the last receive, and the length of the
-    // longest message in units. Others have no sequence.
+    // longest message in units. Others have none.
     std::vector<InOrderStep> sequence;
     std::uint32_t steps_to_last_receive = 0;
     std::uint64_t longest_message = 0;

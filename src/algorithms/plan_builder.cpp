@@ -126,6 +126,12 @@ void PlanBuilder::recv(int peer, const Region& target) {
     add({.kind = StepKind::recv, .peer = peer, .channel = channel, .source = {}, .target = target});
 }
 
+void PlanBuilder::exchange(int to, const Region& source, int from, const Region& target) {
+    send(to, source);
+    recv(from, target);
+    if (source.length != 0 && target.length != 0 && positions_ != 0) (plan_.steps.end() - 2)->exchanges = true;
+}
+
 void PlanBuilder::reduce(const Region& left, const Region& right) {
     if (left.length != 0 && positions_ != 0) add({.kind = StepKind::reduce, .source = left, .target = right});
 }
@@ -243,9 +249,11 @@ void PlanBuilder::end_phase() {
 }
 
 // The steps of a plan of one segment one after another: each as early as it can be, but receives, for which a rank has to wait, only
-// when nothing else is left to do, and then the one that the first of the others waits for.
+// when nothing else is left to do, and then the one that the first of the others waits for. Those of an exchange follow its send.
 void PlanBuilder::find_sequence() {
     if (plan_.phases.size() != 1 || plan_.phases.front().is_ring() || plan_.phases.front().segments() != 1) return;
+    const Phase& only = plan_.phases.front();
+    const Segment segment = only.segment(0);
     const auto count = static_cast<std::uint32_t>(plan_.steps.size());
     std::vector<std::uint32_t> waiting(count);
     std::vector<std::uint32_t> sends_over(count, 0);
@@ -270,11 +278,22 @@ void PlanBuilder::find_sequence() {
     };
     for (std::uint32_t index = 0; index < count; ++index)
         if (waiting[index] == 0) release(index);
+    auto goes_with_last = receives.end();  // what the last step is an exchange with
     while (!ready.empty() || !receives.empty()) {
+        const bool receives_now = goes_with_last != receives.end() || ready.empty();
+        const auto receive = goes_with_last != receives.end() ? goes_with_last : receives.begin();
         const std::uint32_t index =
-            ready.empty() ? receives.extract(receives.begin()).value().second : ready.extract(ready.begin()).value();
+            receives_now ? receives.extract(receive).value().second : ready.extract(ready.begin()).value();
         const Step& step = plan_.steps[index];
-        plan_.sequence.push_back({index, sends_over[index]});
+        plan_.sequence.push_back({.kind = step.kind,
+                                  .source_buffer = step.source.buffer,
+                                  .target_buffer = step.target.buffer,
+                                  .peer = step.peer,
+                                  .tag = message_tag(step.channel, 0),
+                                  .sends_over = sends_over[index],
+                                  .units = Phase::region_length(step.has_target() ? step.target : step.source, segment),
+                                  .source = step.has_source() ? only.region_offset(step.source, segment) : 0,
+                                  .target = step.has_target() ? only.region_offset(step.target, segment) : 0});
         if (step.kind == StepKind::send) ++sends;
         if (step.kind == StepKind::recv)
             plan_.steps_to_last_receive = static_cast<std::uint32_t>(plan_.sequence.size());
@@ -285,7 +304,12 @@ void PlanBuilder::find_sequence() {
             if (step.kind == StepKind::send) sends_over[next] = sends;
             if (--waiting[next] == 0) release(next);
         }
+        goes_with_last = receives.end();
+        if (step.exchanges && sends_over[index + 1] < sends)
+            goes_with_last = receives.find({needed_by[index + 1], index + 1});
+        plan_.sequence.back().is_exchange = goes_with_last != receives.end();
     }
+    for (std::uint32_t i = 0; i + 1 < plan_.steps_to_last_receive; ++i) plan_.sequence[i].is_before_receive = true;
 }
 
 Plan PlanBuilder::finish() {

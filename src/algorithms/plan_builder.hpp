@@ -76,6 +76,8 @@ public:
     // The same, once an earlier step of this segment is done (where `earlier` is one); returns its own number, `earlier` if left out.
     int send_after(int earlier, int peer, const Region& source);
     void recv(int peer, const Region& target);
+    // A send and a receive that wait for each other in no rank's plan: whoever it sends to, and receives from, is in an exchange, too.
+    void exchange(int to, const Region& source, int from, const Region& target);
     // right = left op right. The operation's left operand always comes from the lower ranks.
     void reduce(const Region& left, const Region& right);
     void copy(const Region& source, const Region& target);

@@ -15,12 +15,19 @@ public:
 
     // To whoever is to know that the caller has entered, and all of whom it was told before this.
     void send(int peer) {
-        for (; heard_.size() > 1; heard_.erase(heard_.begin())) plan_.copy(heard_[0], heard_[1]);
+        forget_all_but_one();
         plan_.send(peer, heard_.empty() ? plan_.output() : heard_[0]);
     }
     void recv(int peer) {
         heard_.push_back(plan_.scratch());
         plan_.recv(peer, heard_.back());
+    }
+    // Both at once, where all members do.
+    void exchange(int to, int from) {
+        forget_all_but_one();
+        const Region sent = heard_.empty() ? plan_.output() : heard_[0];
+        heard_.push_back(plan_.scratch());
+        plan_.exchange(to, sent, from, heard_.back());
     }
     // A receive that is posted from the beginning and counts once the caller has `released`: from a peer that has then
     // heard of all that the caller has heard of.
@@ -31,6 +38,10 @@ public:
     void released() { heard_ = {release_}; }
 
 private:
+    void forget_all_but_one() {
+        for (; heard_.size() > 1; heard_.erase(heard_.begin())) plan_.copy(heard_[0], heard_[1]);
+    }
+
     PlanBuilder& plan_;
     std::vector<Region> heard_;  // not sent on so far, and the one that was
     Region release_;
@@ -52,11 +63,20 @@ void meet_along(Token& token, const RankGroup& group, const Tree& tree, const Me
     for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) token.send(*child);
 }
 
-// All members hear of all.
+// All members hear of all. In each step all of them have as many partners.
 inline void disseminate(Token& token, const RankGroup& group, int radix) {
-    disseminate(
-        group.size(), group.self(), radix, [&](int member, int) { token.send(group.rank(member)); },
-        [&](int member, int) { token.recv(group.rank(member)); });
+    std::vector<int> partners;  // that are to be sent to
+    const auto send = [&](int member, int) { partners.push_back(group.rank(member)); };
+    const auto recv = [&](int member, int) {
+        if (partners.size() == 1) {
+            token.exchange(partners.front(), group.rank(member));
+        } else {
+            for (const int partner : partners) token.send(partner);
+            token.recv(group.rank(member));
+        }
+        partners.clear();
+    };
+    disseminate(group.size(), group.self(), radix, send, recv);
 }
 
 }  // namespace hcoll

@@ -50,7 +50,11 @@ constexpr MeasuredRule measured[] = {
 // fastest candidate (test_rules.cpp says how far). For more nodes than were priced, algorithms whose steps grow with the
 // logarithm. Long Allreduces on up to 8 nodes of up to 4 ranks take what was the fastest on a cluster (docs/tuning.md), a ring of
 // leaders, even where the model prefers another; with more ranks a node, all of them lead, so that none has to reduce more.
+//
+// One row was measured, too (docs/tuning.md, "Communicators, memory, small calls"): calls in a row are as fast as the busiest rank, and
+// on few nodes a root that sends to all leaders is that; a binomial tree is 1.3 times as fast there, and takes little longer by itself.
 constexpr ModelledRule modelled[] = {
+    {Collective::bcast, 4, any, 8 * kibi, "han"},
     {Collective::bcast, 8, 32, 32 * kibi, "han:network=k_nomial"},
     {Collective::bcast, 8, 32, any_size, "topology_tree:segment=8k"},
     {Collective::bcast, 8, any, 8 * kibi, "han:network=k_nomial"},

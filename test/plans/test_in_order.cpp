@@ -111,13 +111,8 @@ public:
         return turns_.wait(rank_, are_over) ? 0 : status_deadlock;
     }
     Status send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) override {
-        if (const Status status = begin_send(peer, tag, data, units, 0); status != 0) return status;
-        return turns_.wait(rank_,
-                           [this, peer, tag] {
-                               return !sends_.contains({rank_, peer, tag});
-                           })
-                   ? 0
-                   : status_deadlock;
+        const Status status = begin_send(peer, tag, data, units, 0);
+        return status == 0 ? wait_until_over(peer, tag) : status;
     }
     Status recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) override {
         const Route route{peer, rank_, tag};
@@ -126,6 +121,12 @@ public:
         if (sent.units != units) return status_wrong_message;
         if (units != 0) std::memcpy(data, sent.data, units * sizeof(Operand));
         return 0;
+    }
+    bool exchanges_with(int, int) const override { return true; }
+    Status exchange_now(const Sent& sent, const Received& received) override {
+        Status status = begin_send(sent.peer, sent.tag, sent.data, sent.units, number_of_exchanges);
+        if (status == 0) status = recv_now(received.peer, received.tag, received.data, received.units);
+        return status == 0 ? wait_until_over(sent.peer, sent.tag) : status;
     }
     // Of an engine.
     Status send(int, std::uint32_t, const std::byte*, std::uint64_t, Token) override { return -1; }
@@ -136,6 +137,13 @@ public:
     Status progress(std::vector<Token>&) override { return -1; }
 
 private:
+    static constexpr Token number_of_exchanges = ~Token{0};  // nobody waits for one
+
+    Status wait_until_over(int peer, std::uint32_t tag) {
+        const auto is_over = [this, peer, tag] { return !sends_.contains({rank_, peer, tag}); };
+        return turns_.wait(rank_, is_over) ? 0 : status_deadlock;
+    }
+
     Turns& turns_;
     Sends& sends_;
     int rank_;

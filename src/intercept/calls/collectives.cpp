@@ -53,25 +53,39 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
                  pass_on);
 }
 
+// Of the communicator, where its calls run here now.
+OwnAlgorithms* own_of(const Communicator* communicator, Collective collective) {
+    return communicator == nullptr ? nullptr : communicator->own_for(collective);
+}
+
+// The same Bcast as the one before, which runs in order: all that is left to look at is the buffer. Runs it and returns true if
+// it is that.
 template <typename Count>
-inline int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
-                 int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm),
-                 int (*begin)(void*, Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) {
+inline bool repeat_bcast(Communicator* communicator, OwnAlgorithms* own, void* buffer, Count count, MPI_Datatype type,
+                         int root, int& status) {
+    if (own == nullptr) return false;
+    const auto& last = own->repeated_bcast;
+    if (!last.is_for(static_cast<std::uint64_t>(count), type, root)) return false;
+    if (buffer == nullptr || buffer == MPI_IN_PLACE || DeviceMemory::may_be_any()) return false;
+    status = noted(name_of(Collective::bcast), count, type, last.decision->what, last.decision->why,
+                   [&] { return repeat_bcast(*communicator, last, buffer); });
+    return true;
+}
+
+// Not a part of its callers, whose first lines are for what repeat_bcast does.
+template <typename Count>
+__attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* own, void* buffer, Count count,
+                                    MPI_Datatype type, int root, MPI_Comm comm,
+                                    int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm),
+                                    int (*begin)(void*, Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) {
     const auto elements = static_cast<std::uint64_t>(count);
     const auto pass_on = [&] {
         return collective_apart(
             comm, [&](MPI_Request* request) { return begin(buffer, count, type, root, comm, request); },
             [&] { return next(buffer, count, type, root, comm); });
     };
-    Communicator* known = Communicator::find(comm);
-    const OwnAlgorithms* own = known == nullptr ? nullptr : known->own_for(Collective::bcast);
     if (own != nullptr && own->node != nullptr && screen_bcast(*known, buffer, count, type, root).is_fine()) [[likely]]
         return bcast_of_node(*known, buffer, count, type, root, pass_on);
-    if (own != nullptr && own->node == nullptr && own->repeated_bcast.is_for(elements, type, root) &&
-        buffer != nullptr && buffer != MPI_IN_PLACE && !DeviceMemory::may_be_any()) [[likely]]
-        return noted(name_of(Collective::bcast), count, type, own->repeated_bcast.decision->what,
-                     own->repeated_bcast.decision->why,
-                     [&] { return repeat_bcast(*known, own->repeated_bcast, buffer); });
     return dispatch<Collective::bcast>(
         comm, count, type, pass_on,
         [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
@@ -112,7 +126,7 @@ bool commutes(MPI_Op op) {
 template <Collective collective>
 inline const OwnAlgorithms::RepeatedReduction* find_repeated(const Communicator* communicator,
                                                              const Reduction& reduction) {
-    OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(collective);
+    const OwnAlgorithms* own = own_of(communicator, collective);
     if (own == nullptr || DeviceMemory::may_be_any()) return nullptr;
     const auto& last = own->repeated_reductions[static_cast<std::size_t>(collective)];
     if (!last.is_for(reduction.count, reduction.type, reduction.op)) return nullptr;
@@ -138,7 +152,7 @@ std::size_t line_bytes_of(OwnAlgorithms& own, Collective collective, std::uint64
 inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MPI_Datatype type, MPI_Op op,
                         MPI_Comm comm, int& status) {
     Communicator* communicator = Communicator::find(comm);
-    OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(Collective::allreduce);
+    OwnAlgorithms* own = own_of(communicator, Collective::allreduce);
     if (own == nullptr) return false;
     const auto& last = own->repeated_reductions[static_cast<std::size_t>(Collective::allreduce)];
     if (last.line_bytes == 0 || !last.is_for(count, type, op)) return false;
@@ -222,7 +236,8 @@ __attribute__((noinline)) int allreduce(const void* send, void* receive, Count c
         });
 }
 
-inline int barrier(MPI_Comm comm) {
+// Not a part of its caller, whose first lines are for the Barrier that goes as the one before.
+__attribute__((noinline)) int barrier(MPI_Comm comm) {
     return dispatch<Collective::barrier>(
         comm, 0, MPI_BYTE,
         [&] {
@@ -239,11 +254,19 @@ inline int barrier(MPI_Comm comm) {
 }  // namespace
 
 int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-    return bcast(buffer, count, type, root, comm, onward.Bcast, mpi.Ibcast);
+    Communicator* known = Communicator::find(comm);
+    OwnAlgorithms* own = own_of(known, Collective::bcast);
+    int status = MPI_SUCCESS;
+    if (repeat_bcast(known, own, buffer, count, type, root, status)) return status;
+    return bcast(known, own, buffer, count, type, root, comm, onward.Bcast, mpi.Ibcast);
 }
 
 int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
-    return bcast(buffer, count, type, root, comm, onward.Bcast_c, mpi.Ibcast_c);
+    Communicator* known = Communicator::find(comm);
+    OwnAlgorithms* own = own_of(known, Collective::bcast);
+    int status = MPI_SUCCESS;
+    if (repeat_bcast(known, own, buffer, count, type, root, status)) return status;
+    return bcast(known, own, buffer, count, type, root, comm, onward.Bcast_c, mpi.Ibcast_c);
 }
 
 int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
@@ -269,6 +292,13 @@ int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datat
     return allreduce(send, receive, count, type, op, comm, onward.Allreduce_c, mpi.Iallreduce_c);
 }
 
-int wrap_Barrier(MPI_Comm comm) { return barrier(comm); }
+int wrap_Barrier(MPI_Comm comm) {
+    Communicator* known = Communicator::find(comm);
+    const OwnAlgorithms* own = own_of(known, Collective::barrier);
+    if (own == nullptr || own->repeated_barrier.plan == nullptr) return barrier(comm);
+    const auto& last = own->repeated_barrier;
+    return noted(name_of(Collective::barrier), 0, MPI_BYTE, last.decision->what, last.decision->why,
+                 [&] { return repeat_barrier(*known, last); });
+}
 
 }  // namespace hcoll

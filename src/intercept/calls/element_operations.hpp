@@ -13,7 +13,7 @@
 namespace hcoll {
 
 // The operation on elements, and copies of elements that touch no byte between them.
-class ElementOperations : public LocalOperations {
+class ElementOperations final : public LocalOperations {
 public:
     // `signature`: what imaginary addresses mean, where units are bytes; must outlive this.
     ElementOperations(MPI_Datatype type, MPI_Op op, MPI_Comm communicator, int rank, std::size_t contiguous_bytes,

@@ -127,18 +127,46 @@ bool may_run_in_order(const Plan& plan, std::uint64_t unit_bytes) {
 
 enum class Addresses : std::uint8_t { real, imaginary };
 
-int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, ScratchLease& scratch, MPI_Datatype type,
-             const Elements& elements, MPI_Op op, LocalOperations& operations, Addresses addresses = Addresses::real) {
+// How one run is carried out: `carry_out` moves its messages, and returns how that went.
+template <typename CarryOut>
+[[gnu::always_inline]] inline int begin_and_carry_out(OwnAlgorithms& own, ScratchLease& scratch, MPI_Datatype type,
+                                                      const Elements& elements, MPI_Op op, CarryOut&& carry_out) {
     const CancellationAtPoints cancellation;
     UnfinishedRun run(own, scratch);
     own.network.begin(type, elements.bytes, op);
-    own.transport.begin(elements);
-    const bool in_order = addresses == Addresses::real && may_run_in_order(plan, elements.bytes);
-    Status status = in_order ? run_in_order(plan, buffers, own.transport, operations)
-                             : run_by_engine(own, plan, buffers, operations);
+    if (own.transport.has_node()) own.transport.begin(elements);
+    Status status = carry_out();
     run.end(status);
-    if (status == MPI_SUCCESS) status = own.transport.outcome();
-    return error_of(own, status);
+    if (status == MPI_SUCCESS) status = own.transport.has_node() ? own.transport.outcome() : own.network.outcome();
+    return status == MPI_SUCCESS ? status : error_of(own, status);
+}
+
+// A plan that may run in order.
+[[gnu::always_inline]] inline int run_plan_in_order(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers,
+                                                    ScratchLease& scratch, MPI_Datatype type, const Elements& elements,
+                                                    MPI_Op op, ElementOperations& operations) {
+    return begin_and_carry_out(own, scratch, type, elements, op, [&] {
+        return own.transport.has_node() ? run_in_order(plan, buffers, own.transport, operations)
+                                        : run_in_order(plan, buffers, own.network, operations);
+    });
+}
+
+int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers, ScratchLease& scratch, MPI_Datatype type,
+             const Elements& elements, MPI_Op op, ElementOperations& operations,
+             Addresses addresses = Addresses::real) {
+    if (addresses == Addresses::real && may_run_in_order(plan, elements.bytes))
+        return run_plan_in_order(own, plan, buffers, scratch, type, elements, op, operations);
+    return begin_and_carry_out(own, scratch, type, elements, op,
+                               [&] { return run_by_engine(own, plan, buffers, operations); });
+}
+
+// A plan that could run in order before.
+[[gnu::always_inline]] inline int run_plan_again(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers,
+                                                 ScratchLease& scratch, MPI_Datatype type, const Elements& elements,
+                                                 MPI_Op op, ElementOperations& operations) {
+    if (Background::calls_must_move()) [[unlikely]]
+        return run_plan(own, plan, buffers, scratch, type, elements, op, operations);
+    return run_plan_in_order(own, plan, buffers, scratch, type, elements, op, operations);
 }
 
 // The bytes of signatures, of which messages inside a node are packed and unpacked as they are carried.
@@ -451,8 +479,8 @@ int repeat_bcast(Communicator& communicator, const OwnAlgorithms::RepeatedBcast&
         ++own.uses;
         ScratchLease scratch;
         ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1);
-        return run_plan(own, *last.plan, {.output = static_cast<std::byte*>(buffer)}, scratch, MPI_BYTE, {},
-                        MPI_OP_NULL, operations);
+        return run_plan_again(own, *last.plan, {.output = static_cast<std::byte*>(buffer)}, scratch, MPI_BYTE, {},
+                              MPI_OP_NULL, operations);
     });
 }
 
@@ -470,8 +498,8 @@ int repeat_reduction(Communicator& communicator, const OwnAlgorithms::RepeatedRe
             .output = static_cast<std::byte*>(reduction.receive_buffer),
             .scratch = scratch_for(scratch, last.plan->scratch_units(), extent),
             .stride = stride};
-        return run_plan(own, *last.plan, buffers, scratch, last.known.type,
-                        {.bytes = last.known.element_bytes, .stride = stride}, last.known.op, operations);
+        return run_plan_again(own, *last.plan, buffers, scratch, last.known.type,
+                              {.bytes = last.known.element_bytes, .stride = stride}, last.known.op, operations);
     });
 }
 
@@ -538,6 +566,16 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
     });
 }
 
+namespace {
+
+// The byte that is sent where nothing has come in yet, and those that come in after it.
+RunBuffers barrier_buffers(std::byte* memory) {
+    *memory = std::byte{0};
+    return {.input = nullptr, .output = memory, .scratch = memory + 1, .stride = 1};
+}
+
+}  // namespace
+
 int run_barrier(Communicator& communicator, const Decision& decision) {
     return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
@@ -550,13 +588,25 @@ int run_barrier(Communicator& communicator, const Decision& decision) {
                                               .placement = own.placement.get()},
                                              decision.parameters);
         });
-        // The byte that is sent where nothing has come in yet, before those that come in.
+        const std::uint64_t bytes = 1 + plan->scratch_units();
+        if (may_run_in_order(*plan, 1))
+            own.repeated_barrier = {
+                .decision = &decision, .plan = plan, .memory = std::make_unique<std::byte[]>(bytes)};
         ScratchLease scratch;
-        std::byte* memory = scratch.get(1 + plan->scratch_units());
-        *memory = std::byte{0};
         ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1);
-        return run_plan(own, *plan, {.input = nullptr, .output = memory, .scratch = memory + 1, .stride = 1}, scratch,
-                        MPI_BYTE, Elements{}, MPI_OP_NULL, operations);
+        return run_plan(own, *plan, barrier_buffers(scratch.get(bytes)), scratch, MPI_BYTE, Elements{}, MPI_OP_NULL,
+                        operations);
+    });
+}
+
+int repeat_barrier(Communicator& communicator, const OwnAlgorithms::RepeatedBarrier& last) {
+    return guarded(communicator, [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        ++own.uses;
+        ScratchLease scratch;
+        ElementOperations operations(MPI_BYTE, MPI_OP_NULL, own.duplicate, own.rank, 1);
+        return run_plan_again(own, *last.plan, barrier_buffers(last.memory.get()), scratch, MPI_BYTE, Elements{},
+                              MPI_OP_NULL, operations);
     });
 }
 

@@ -42,10 +42,11 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
 int run_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                   const Reduction& reduction);
 int run_barrier(Communicator& communicator, const Decision& decision);
-// The same calls once more, on other buffers (OwnAlgorithms::RepeatedBcast, RepeatedReduction with a plan).
+// The same calls once more, on other buffers, in order (OwnAlgorithms::RepeatedBcast, RepeatedReduction with a plan, RepeatedBarrier).
 int repeat_bcast(Communicator& communicator, const OwnAlgorithms::RepeatedBcast& last, void* buffer);
 int repeat_reduction(Communicator& communicator, const OwnAlgorithms::RepeatedReduction& last,
                      const Reduction& reduction);
+int repeat_barrier(Communicator& communicator, const OwnAlgorithms::RepeatedBarrier& last);
 // At most 2 GiB - 1 of all blocks together.
 int run_blocks(Communicator& communicator, const Decision& decision, Collective collective,
                const BlockArguments& blocks);

@@ -172,6 +172,13 @@ struct OwnAlgorithms {
         }
     };
     RepeatedBcast repeated_bcast;
+    // The Barrier that runs in order: it has one plan, and its memory is used by nothing else.
+    struct RepeatedBarrier {
+        const Decision* decision = nullptr;
+        std::shared_ptr<const Plan> plan = nullptr;
+        std::unique_ptr<std::byte[]> memory = nullptr;
+    };
+    RepeatedBarrier repeated_barrier;
     MPI_Datatype contiguous_type = MPI_DATATYPE_NULL;  // the predefined type without gaps that was used last
 };
 

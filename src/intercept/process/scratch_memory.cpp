@@ -53,7 +53,7 @@ std::byte* ScratchLease::get(std::size_t bytes) {
     return (of_thread_ != nullptr ? of_thread_->memory : own_).get(bytes);
 }
 
-ScratchLease::~ScratchLease() {
+void ScratchLease::end() {
     if (has_messages_) (of_thread_ != nullptr ? of_thread_->memory : own_).abandon();
     if (of_thread_ == nullptr) return;
     of_thread_->memory.trim(kept_by_thread);

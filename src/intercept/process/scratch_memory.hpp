@@ -33,7 +33,10 @@ private:
 class ScratchLease {
 public:
     ScratchLease() = default;
-    ~ScratchLease();
+    ~ScratchLease() {
+        if (has_messages_ || of_thread_ != nullptr) [[unlikely]]
+            end();
+    }
     ScratchLease(const ScratchLease&) = delete;
     ScratchLease& operator=(const ScratchLease&) = delete;
 
@@ -46,6 +49,7 @@ public:
 private:
     struct OfThread;
     static OfThread& of_thread();
+    void end();
 
     OfThread* of_thread_ = nullptr;  // where that is what it is
     ScratchMemory own_;

@@ -40,6 +40,10 @@ public:
         return below_.begin_send(peer, tag, data, units, number);
     }
     Status finish_sends(Token first_left) override { return below_.finish_sends(first_left); }
+    bool exchanges_with(int to, int from) const override { return below_.exchanges_with(to, from); }
+    Status exchange_now(const Sent& sent, const Received& received) override {
+        return below_.exchange_now(sent, received);
+    }
     Status outcome() const override { return below_.outcome(); }
 
 private:

@@ -22,6 +22,11 @@ Status Transport::recv_now(int peer, std::uint32_t tag, std::byte* data, std::ui
     return status == 0 ? finish_one() : status;
 }
 
+Status Transport::exchange_now(const Sent&, const Received&) {
+    check(false, "only what exchanges with a peer is asked to");
+    return status_broken;
+}
+
 Status Engine::start(const Plan& plan, const RunBuffers& buffers, Transport& transport, LocalOperations& operations,
                      Part part) {
     check(done(), "an engine runs one plan at a time");

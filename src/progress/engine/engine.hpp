@@ -27,6 +27,19 @@ inline constexpr Status status_broken = -2;     // a rank that this one waits fo
 // back from progress(). Messages between two ranks with equal tags arrive in the order in which they were sent.
 class Transport {
 public:
+    struct Sent {
+        int peer;
+        std::uint32_t tag;
+        const std::byte* data;
+        std::uint64_t units;
+    };
+    struct Received {
+        int peer;
+        std::uint32_t tag;
+        std::byte* data;
+        std::uint64_t units;
+    };
+
     virtual ~Transport() = default;
     virtual Status send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) = 0;
     virtual Status recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) = 0;
@@ -44,6 +57,9 @@ public:
         return send_now(peer, tag, data, units);
     }
     virtual Status finish_sends([[maybe_unused]] Token first_left) { return 0; }
+    // A send and a receive at once, over when both are; where the transport has that for such peers.
+    virtual bool exchanges_with([[maybe_unused]] int to, [[maybe_unused]] int from) const { return false; }
+    virtual Status exchange_now(const Sent& sent, const Received& received);
     // What went wrong in this run and did not stop it, so that others get what this rank forwards: status_truncated. Forgotten
     // when the next run begins.
     virtual Status outcome() const { return 0; }
@@ -70,15 +86,17 @@ struct RunBuffers {
 
     // Where a region is in that segment. Where there is no region, nothing will be looked at.
     const std::byte* address(const Phase& phase, const Region& region, const Segment& segment) const {
-        if (region.length == 0) return nullptr;
-        if (region.buffer == Buffer::input)
-            return input + static_cast<std::ptrdiff_t>(phase.region_offset(region, segment)) * stride;
-        return writable(phase, region, segment);
+        return region.length == 0 ? nullptr : address(region.buffer, phase.region_offset(region, segment));
     }
     std::byte* writable(const Phase& phase, const Region& region, const Segment& segment) const {
-        if (region.length == 0) return nullptr;
-        std::byte* base = region.buffer == Buffer::output ? output : scratch;
-        return base + static_cast<std::ptrdiff_t>(phase.region_offset(region, segment)) * stride;
+        return region.length == 0 ? nullptr : writable(region.buffer, phase.region_offset(region, segment));
+    }
+    const std::byte* address(Buffer buffer, std::uint64_t unit) const {
+        if (buffer == Buffer::input) return input + static_cast<std::ptrdiff_t>(unit) * stride;
+        return writable(buffer, unit);
+    }
+    std::byte* writable(Buffer buffer, std::uint64_t unit) const {
+        return (buffer == Buffer::output ? output : scratch) + static_cast<std::ptrdiff_t>(unit) * stride;
     }
 };
 

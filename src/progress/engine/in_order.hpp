@@ -3,10 +3,13 @@
 // A message of a few bytes takes as long as the instructions around it, and an engine's are more than those of the whole call in an
 // MPI library. Where there is one segment, nothing can overlap but the latencies of messages, and those of sends do: a send is only
 // begun as long as something is to be received later, and the memory of one that is under way is written by no step before it is over.
+// Where all ranks send and receive at the same time (PlanBuilder::exchange), the two are one call.
 //
 // No rank waits here for one that waits for it, however little the transport buffers: a test runs all algorithms so, with sends
 // that end only when their receivers have come to them (test/plans/test_in_order.cpp).
 #pragma once
+
+#include <algorithm>
 
 #include "progress/engine/engine.hpp"
 
@@ -17,7 +20,57 @@ inline constexpr std::uint64_t longest_in_order = 1024;
 // More of them, up to the last receive, could fill what a transport has for messages that nobody has come to yet.
 inline constexpr std::uint32_t most_steps_in_order = 32;
 
-// The plan has a sequence. Returns when this rank's part is over, or with what went wrong.
-Status run_in_order(const Plan& plan, const RunBuffers& buffers, Transport& transport, LocalOperations& operations);
+// The plan has a sequence. Returns when this rank's part is over, or with what went wrong. `Carrier` is a Transport and `Operations`
+// are LocalOperations: of the types that they are, so that a message costs no call that could be a part of this.
+template <typename Carrier, typename Operations>
+inline Status run_in_order(const Plan& plan, const RunBuffers& buffers, Carrier& transport, Operations& operations) {
+    Token begun = 0;  // sends, of which some are over at once
+    Token over = 0;   // of those, from the first on
+    Status status = 0;
+    const InOrderStep* end = plan.sequence.data() + plan.sequence.size();
+    for (const InOrderStep* next = plan.sequence.data(); next != end;) {
+        const InOrderStep& step = *next++;
+        const bool is_exchange = step.is_exchange && transport.exchanges_with(step.peer, next->peer);
+        const Token wanted = is_exchange ? std::max(step.sends_over, next->sends_over) : step.sends_over;
+        if (wanted > over) [[unlikely]] {
+            over = wanted;
+            if (status = transport.finish_sends(over); status != 0) return status;
+        }
+        switch (step.kind) {
+            case StepKind::send: {
+                const std::byte* source = buffers.address(step.source_buffer, step.source);
+                const Token number = begun++;
+                if (is_exchange) {
+                    const InOrderStep& receive = *next++;
+                    status = transport.exchange_now(
+                        {step.peer, step.tag, source, step.units},
+                        {receive.peer, receive.tag, buffers.writable(receive.target_buffer, receive.target),
+                         receive.units});
+                } else if (step.is_before_receive) {
+                    status = transport.begin_send(step.peer, step.tag, source, step.units, number);
+                } else {
+                    status = transport.send_now(step.peer, step.tag, source, step.units);
+                }
+                break;
+            }
+            case StepKind::recv:
+                status = transport.recv_now(step.peer, step.tag, buffers.writable(step.target_buffer, step.target),
+                                            step.units);
+                break;
+            case StepKind::reduce:
+                status = operations.reduce(buffers.address(step.source_buffer, step.source),
+                                           buffers.writable(step.target_buffer, step.target), step.units);
+                break;
+            case StepKind::copy:
+                status = operations.copy(buffers.address(step.source_buffer, step.source),
+                                         buffers.writable(step.target_buffer, step.target), step.units);
+                break;
+            case StepKind::collective: break;  // no sequence has one
+        }
+        if (status != 0) [[unlikely]]
+            return status;
+    }
+    return over < begun ? transport.finish_sends(begun) : 0;
+}
 
 }  // namespace hcoll

@@ -9,11 +9,6 @@ namespace hcoll {
 
 namespace {
 
-// What a peer may be left to keep: so many bytes, a message counting at least its share of 1024, since MPI libraries keep some
-// hundred bytes beside each.
-constexpr std::uint32_t most_ahead = 1 << 20;
-constexpr std::uint32_t message_weight = most_ahead / 1024;
-
 constexpr std::uint64_t most_count = std::uint64_t{1} << 30;
 
 // `units` elements of `type`, one after another.
@@ -52,10 +47,6 @@ PointToPoint::PointToPoint(const Carriers& carriers, FlowControl& flow, int tag_
     if (leaders_ != MPI_COMM_NULL && mpi.Comm_rank(leaders_, &leader_) != MPI_SUCCESS) leader_ = -1;
 }
 
-void PointToPoint::begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
-    begin_as((sequence_ + 1) % blocking_sequences_, type, unit_bytes, op);
-}
-
 void PointToPoint::begin_nonblocking(std::uint64_t number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
     begin_as(blocking_sequences_ + static_cast<int>(number % static_cast<std::uint64_t>(nonblocking_sequences_)), type,
              unit_bytes, op);
@@ -79,27 +70,7 @@ int PointToPoint::persistent_tag(int number, int tag_upper_bound) {
            static_cast<int>(tags_per_collective);
 }
 
-void PointToPoint::begin_as(int sequence, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
-    type_ = type;
-    op_ = op;
-    unit_bytes_ = unit_bytes;
-    next_call_ = 0;
-    sequence_ = sequence;
-    outcome_ = MPI_SUCCESS;
-}
-
-// What is large waits for its receiver anyhow.
-bool FlowControl::must_synchronize(int peer, std::uint64_t bytes) {
-    const auto number = static_cast<std::size_t>(peer);
-    auto& page = pages_[number / page_peers];
-    if (page == nullptr) [[unlikely]]
-        page = std::make_unique<std::array<std::uint32_t, page_peers>>();
-    std::uint32_t& ahead = (*page)[number % page_peers];
-    ahead += message_weight + static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, most_ahead));
-    if (ahead < most_ahead) return false;
-    ahead = 0;
-    return true;
-}
+void FlowControl::add_page(std::unique_ptr<Page>& page) { page = std::make_unique<Page>(); }
 
 void PointToPoint::keep(MPI_Request request, Token token, Kind kind) {
     requests_.push_back(request);
@@ -197,19 +168,6 @@ Status PointToPoint::progress(std::vector<Token>& completed) {
     return worst;
 }
 
-// The vendor's calls that wait, which are its shortest.
-Status PointToPoint::send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) {
-    const auto send = flow_.must_synchronize(peer, units * unit_bytes_) ? mpi.Ssend : mpi.Send;
-    const Carriers::Carrier to = carriers_.to(peer);
-    return send(data, static_cast<int>(units), type_, to.peer, tag_of(tag), to.communicator);
-}
-
-Status PointToPoint::recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) {
-    const Carriers::Carrier from = carriers_.from(peer);
-    return note_truncation(
-        mpi.Recv(data, static_cast<int>(units), type_, from.peer, tag_of(tag), from.communicator, MPI_STATUS_IGNORE));
-}
-
 Status PointToPoint::finish_sends(Token first_left) {
     for (std::size_t i = 0; i < requests_.size();) {
         if (tokens_[i] >= first_left) {
@@ -222,11 +180,9 @@ Status PointToPoint::finish_sends(Token first_left) {
     return MPI_SUCCESS;
 }
 
-// A message that was too long has left what fits, and ends nothing else: ranks that this one sends to wait for it. Returns what
-// stops the run.
+// Of a receive that failed. A message that was too long has left what fits, and ends nothing else: ranks that this one sends to wait
+// for it. Returns what stops the run.
 Status PointToPoint::note_truncation(Status status) {
-    if (status == MPI_SUCCESS) [[likely]]
-        return status;
     int error_class = MPI_ERR_OTHER;
     if (mpi.Error_class(status, &error_class) != MPI_SUCCESS || error_class != MPI_ERR_TRUNCATE) return status;
     outcome_ = status;
@@ -235,7 +191,7 @@ Status PointToPoint::note_truncation(Status status) {
 
 // Of a request that is complete with that status. Returns what stops the run.
 Status PointToPoint::complete(std::size_t index, Status status, std::vector<Token>& completed) {
-    if (kinds_[index] == Kind::receive) status = note_truncation(status);
+    if (status != MPI_SUCCESS && kinds_[index] == Kind::receive) status = note_truncation(status);
     if (status == MPI_SUCCESS) completed.push_back(tokens_[index]);
     return status;
 }

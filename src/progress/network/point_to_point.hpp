@@ -8,6 +8,7 @@
 // each collective has a sequence, half of which are for blocking ones, a quarter for non-blocking and one for persistent ones.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -22,13 +23,32 @@ namespace hcoll {
 class FlowControl {
 public:
     explicit FlowControl(int ranks) : pages_((static_cast<std::size_t>(ranks) + page_peers - 1) / page_peers) {}
-    // Does a message of so many bytes fill what the peer may be left to keep? May throw std::bad_alloc.
-    bool must_synchronize(int peer, std::uint64_t bytes);
+    // Does a message of so many bytes fill what the peer may be left to keep? May throw std::bad_alloc. What is large waits for its
+    // receiver anyhow.
+    bool must_synchronize(int peer, std::uint64_t bytes) {
+        const auto number = static_cast<std::size_t>(peer);
+        auto& page = pages_[number / page_peers];
+        if (page == nullptr) [[unlikely]]
+            add_page(page);
+        std::uint32_t& ahead = (*page)[number % page_peers];
+        ahead += message_weight + static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, most_ahead));
+        if (ahead < most_ahead) return false;
+        ahead = 0;
+        return true;
+    }
 
 private:
+    // What a peer may be left to keep: so many bytes, a message counting at least its share of 1024, since MPI libraries keep some
+    // hundred bytes beside each.
+    static constexpr std::uint32_t most_ahead = 1 << 20;
+    static constexpr std::uint32_t message_weight = most_ahead / 1024;
     // A rank talks to few of many.
     static constexpr std::size_t page_peers = 256;
-    std::vector<std::unique_ptr<std::array<std::uint32_t, page_peers>>> pages_;  // by peer; those that were needed
+    using Page = std::array<std::uint32_t, page_peers>;
+
+    static void add_page(std::unique_ptr<Page>& page);
+
+    std::vector<std::unique_ptr<Page>> pages_;  // by peer; those that were needed
 };
 
 // The communicators that carry the messages of a rank: one of all ranks; or, where ranks talk to their neighbors in a ring alone,
@@ -67,7 +87,7 @@ private:
 };
 
 // Driven by one thread at a time. Errors are the vendor's codes; the communicator's error handler must return them.
-class PointToPoint : public Transport {
+class PointToPoint final : public Transport {
 public:
     // `tag_upper_bound` is the vendor's (at least 32767). `leaders`: of the leaders of nodes, in the order of their nodes;
     // MPI_COMM_NULL where there is none, or on ranks that are none.
@@ -76,7 +96,9 @@ public:
     // Begins a collective whose units are elements of `type`, of `unit_bytes` bytes each. Collectives that follow one
     // another use different tags, so that a message that is left over by an error is not taken for one of the next. `op` is
     // for collectives among leaders; MPI_OP_NULL where nothing is combined.
-    void begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
+    void begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
+        begin_as(sequence_ + 1 < blocking_sequences_ ? sequence_ + 1 : 0, type, unit_bytes, op);
+    }
     // The same for the non-blocking collective of that number on the communicator. Of those, as many as
     // nonblocking_sequences() may be under way at a time: number n only when n less so many is complete here.
     void begin_nonblocking(std::uint64_t number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
@@ -95,12 +117,31 @@ public:
     Status collective(Collective which, int root, std::uint64_t order, const std::byte* source, std::byte* target,
                       std::uint64_t units, Token token) override;
     Status progress(std::vector<Token>& completed) override;
-    Status send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) override;
-    Status recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) override;
+    // The vendor's calls that wait, which are its shortest.
+    Status send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) override {
+        const auto send = flow_.must_synchronize(peer, units * unit_bytes_) ? mpi.Ssend : mpi.Send;
+        const Carriers::Carrier to = carriers_.to(peer);
+        return send(data, static_cast<int>(units), type_, to.peer, tag_of(tag), to.communicator);
+    }
+    Status recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) override {
+        const Carriers::Carrier from = carriers_.from(peer);
+        const Status status = mpi.Recv(data, static_cast<int>(units), type_, from.peer, tag_of(tag), from.communicator,
+                                       MPI_STATUS_IGNORE);
+        return status == MPI_SUCCESS ? status : note_truncation(status);
+    }
     Status begin_send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token number) override {
         return send(peer, tag, data, units, number);
     }
     Status finish_sends(Token first_left) override;
+    // Nobody runs ahead of the others where all exchange messages: they count for nothing in the flow control.
+    bool exchanges_with(int, int) const override { return !carriers_.is_ring(); }
+    Status exchange_now(const Sent& sent, const Received& received) override {
+        const Status status =
+            mpi.Sendrecv(sent.data, static_cast<int>(sent.units), type_, sent.peer, tag_of(sent.tag), received.data,
+                         static_cast<int>(received.units), type_, received.peer, tag_of(received.tag),
+                         carriers_.to(sent.peer).communicator, MPI_STATUS_IGNORE);
+        return status == MPI_SUCCESS ? status : note_truncation(status);
+    }
     // A message that is longer than what was received into: its receive is complete, with what fits, and the run goes on.
     Status outcome() const override { return outcome_; }
 
@@ -127,7 +168,14 @@ private:
 
     enum class Kind : std::uint8_t { send, receive, collective };
 
-    void begin_as(int sequence, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
+    void begin_as(int sequence, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
+        type_ = type;
+        op_ = op;
+        unit_bytes_ = unit_bytes;
+        next_call_ = 0;
+        sequence_ = sequence;
+        outcome_ = MPI_SUCCESS;
+    }
     template <typename Post>
     Status post(std::uint64_t units, Token token, Kind kind, Post&& post);
     Status start(const LeadersCall& call);

@@ -133,6 +133,8 @@ void NodeMessages::ring(int to) const {
     Bell& bell = area(to).bell;
     if (bell.sleepers.load(std::memory_order_relaxed) == 0) [[likely]]
         return;
+    // Once: who sleeps may take long to get a core, and others may send to it meanwhile.
+    if (bell.sleepers.exchange(0, std::memory_order_seq_cst) == 0) return;
     bell.rings.fetch_add(1, std::memory_order_seq_cst);
     wake_at(bell.rings);
 }

@@ -15,7 +15,7 @@
 namespace hcoll {
 
 // Driven by one thread at a time.
-class RoutedTransport : public Transport {
+class RoutedTransport final : public Transport {
 public:
     // `drive(context)` drives the MPI library, and returns its status. All messages go over `network` until there is a node.
     RoutedTransport(Transport& network, Status (*drive)(void*), void* context)
@@ -54,6 +54,12 @@ public:
                                   : network_.begin_send(peer, tag, data, units, number);
     }
     Status finish_sends(Token first_left) override { return network_.finish_sends(first_left); }
+    bool exchanges_with(int to, int from) const override {
+        return on_node(to) < 0 && on_node(from) < 0 && network_.exchanges_with(to, from);
+    }
+    Status exchange_now(const Sent& sent, const Received& received) override {
+        return network_.exchange_now(sent, received);
+    }
     Status outcome() const override {
         const Status status = network_.outcome();
         return status != 0 || !is_carried_ ? status : node_->outcome();

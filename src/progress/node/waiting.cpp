@@ -29,7 +29,10 @@ void pause() {
 
 }  // namespace
 
-void wake(Flag& flag) { wake_at(low_half(flag)); }
+// Once: those that sleep may take long to get a core, and it may be raised again meanwhile.
+void wake(Flag& flag) {
+    if (flag.sleepers.exchange(0, std::memory_order_seq_cst) != 0) wake_at(low_half(flag));
+}
 
 void Waiting::drive() {
     BreakOnUnwinding guard(*this);
@@ -71,10 +74,9 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
         if (i % turns_between_drives == 0) drive();
     }
     for (Sleeps sleeps;;) {
-        flag.sleepers.fetch_add(1, std::memory_order_seq_cst);
+        flag.sleepers.store(1, std::memory_order_seq_cst);
         const std::uint64_t seen = flag.value.load(std::memory_order_seq_cst);
         if (seen < value) wait_at(low_half(flag), static_cast<std::uint32_t>(seen), sleeps.next_nanoseconds());
-        flag.sleepers.fetch_sub(1, std::memory_order_relaxed);
         if (flag.value.load(std::memory_order_acquire) >= value) return;
         CancellationAtPoints::here();
         drive();

@@ -21,7 +21,7 @@
 
 namespace hcoll {
 
-// `sleepers` counts those that sleep until it is raised. `note` comes with it, in the same line: written before it is raised.
+// `sleepers` is not 0 where somebody may sleep until it is raised. `note` comes with it, in the same line: written before it is raised.
 struct Flag {
     std::atomic<std::uint64_t> value{0};
     std::atomic<std::uint32_t> sleepers{0};
