@@ -80,7 +80,7 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
     }
     if (why == nullptr) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
-        decision = &decide(communicator->own().decisions[static_cast<std::size_t>(collective)], bytes);
+        decision = &decide(communicator->own().decisions->blocking[static_cast<std::size_t>(collective)], bytes);
         if (bytes == 0 && has_message(collective))
             why = reason::no_bytes;
         else if (!decision->is_own())

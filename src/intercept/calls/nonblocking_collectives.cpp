@@ -36,7 +36,7 @@ int nonblocking(std::string_view name, MPI_Comm comm, Count count, MPI_Datatype 
     }
     if (why == nullptr) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
-        decision = &decide(communicator->own().nonblocking.decisions[index], bytes);
+        decision = &decide(communicator->own().decisions->nonblocking[index], bytes);
         if (bytes == 0)
             why = reason::no_bytes;
         else if (!decision->is_own())

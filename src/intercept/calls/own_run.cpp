@@ -353,7 +353,7 @@ int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t co
         const std::uint64_t room = count * type_size(type);
         const bool is_root = own.rank == root;
         call.length = is_root ? room : node.await_bcast(root);
-        call.decision = &decide(own.decisions[static_cast<std::size_t>(Collective::bcast)], call.length);
+        call.decision = &decide(own.decisions->blocking[static_cast<std::size_t>(Collective::bcast)], call.length);
         call.is_over = call.decision->shared && call.length != 0;
         if (call.is_over) [[likely]]
             return run_shared_bcast(own, *call.decision, buffer, count, type, root, call.length, room);

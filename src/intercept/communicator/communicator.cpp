@@ -223,8 +223,8 @@ void Communicator::set_up(bool at_once) {
 void Communicator::begin_own(ProcessGroup& group, OwnAlgorithms& own) {
     group_ = &group;
     own_ = &own;
-    vendor_only_ = own.vendor_only;
-    nonblocking_vendor_only_ = own.nonblocking_vendor_only;
+    vendor_only_ = own.decisions->vendor_only;
+    nonblocking_vendor_only_ = own.decisions->nonblocking_vendor_only;
     uses_before_ = own.uses;
     mode_ = Mode::own;
     if (rank_ != 0 || !log_enabled(LogLevel::debug)) return;

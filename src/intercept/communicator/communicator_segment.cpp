@@ -171,11 +171,11 @@ int SetUp::enter(int number) {
         const NodeMessages::Part part = NodeMessages::own_part(ranks, index, shape.messages_buffer);
         problem = rooms.reserve(number, shape.messages_offset + part.offset, part.bytes);
     }
-    if (problem == 0) problem = rooms.reserve(number, shape.peers_offset, NodePeers::segment_bytes(ranks));
+    if (problem == 0) problem = rooms.reserve_peers();
     if (problem != 0) return problem;
     std::byte* data = rooms.data(number);
     try {
-        own.peers = std::make_unique<NodePeers>(data + shape.peers_offset, ranks, index);
+        own.peers = std::make_unique<NodePeers>(rooms.peers(number), ranks, index);
         if (use.collectives)
             own.node = std::make_unique<NodeCollectives>(
                 data, shape.collectives_buffer, placement, index,

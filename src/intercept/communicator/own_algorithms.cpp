@@ -1,5 +1,7 @@
 #include "intercept/communicator/own_algorithms.hpp"
 
+#include <algorithm>
+
 #include "intercept/process/background.hpp"
 #include "intercept/process/log.hpp"
 #include "progress/engine/simulation.hpp"
@@ -12,17 +14,15 @@ bool leaves_all_to_vendor(const DecisionTable& table) {
     return true;
 }
 
-void OwnAlgorithms::decide(DecisionTables of_blocking, NonblockingTables of_nonblocking) {
-    for (DecisionTable& table : of_blocking)
-        for (SizeRange& range : table) range.decision.note_order(*placement);
-    decisions = std::move(of_blocking);
-    nonblocking.decisions = std::move(of_nonblocking);
+CallDecisions::CallDecisions(DecisionTables of_blocking, NonblockingTables of_nonblocking, const Placement& placement)
+    : blocking(std::move(of_blocking)), nonblocking(std::move(of_nonblocking)) {
+    for (DecisionTable& table : blocking)
+        for (SizeRange& range : table) range.decision.note_order(placement);
     const auto why_vendor = [](const DecisionTable& table) {
         return leaves_all_to_vendor(table) ? table.front().decision.why.c_str() : nullptr;
     };
-    for (std::size_t i = 0; i < collective_count; ++i) vendor_only[i] = why_vendor(decisions[i]);
-    for (std::size_t i = 0; i < nonblocking_count; ++i)
-        nonblocking_vendor_only[i] = why_vendor(nonblocking.decisions[i]);
+    std::transform(blocking.begin(), blocking.end(), vendor_only.begin(), why_vendor);
+    std::transform(nonblocking.begin(), nonblocking.end(), nonblocking_vendor_only.begin(), why_vendor);
 }
 
 void OwnAlgorithms::revoke() {

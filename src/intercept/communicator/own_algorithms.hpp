@@ -31,6 +31,19 @@ using NonblockingTables = std::array<DecisionTable, nonblocking_count>;
 
 bool leaves_all_to_vendor(const DecisionTable& table);
 
+// What the calls of communicators of the same processes run. Not changed once it is made; from any thread.
+struct CallDecisions {
+    CallDecisions(DecisionTables of_blocking, NonblockingTables of_nonblocking, const Placement& placement);
+    CallDecisions(const CallDecisions&) = delete;
+    CallDecisions& operator=(const CallDecisions&) = delete;
+
+    DecisionTables blocking;
+    NonblockingTables nonblocking;
+    // Why no message of a collective runs here; nullptr where some do.
+    std::array<const char*, collective_count> vendor_only{};
+    std::array<const char*, nonblocking_count> nonblocking_vendor_only{};
+};
+
 // What non-blocking collectives of a communicator have in common. They are begun by one thread at a time, as MPI demands, and
 // moved by one thread at a time, which may be another one.
 class NonblockingCollectives {
@@ -58,7 +71,6 @@ public:
     void end_persistent() { under_way_.fetch_sub(1, std::memory_order_release); }
     bool any_under_way() const { return under_way_.load(std::memory_order_acquire) != 0; }
 
-    NonblockingTables decisions;
     PlanCache plans;   // of who begins
     FlowControl flow;  // of who moves
 
@@ -95,9 +107,6 @@ struct OwnAlgorithms {
 
     // Ranks that wait in it, on this node by shared memory and elsewhere by messages, get an error. It is not used again.
     void revoke();
-    // What its calls run from now on.
-    void decide(DecisionTables of_blocking, NonblockingTables of_nonblocking);
-
     // A peer may be waiting for the rest of a message that this rank has begun to send, and the MPI library moves it only
     // when it is called. `own` is an OwnAlgorithms. Returns an MPI error code.
     static Status drive_vendor(void* own);
@@ -116,11 +125,8 @@ struct OwnAlgorithms {
     std::uint64_t serial = 0;            // the same on all ranks, and rising: the order in which duplicates are freed
     std::uint64_t uses = 0;              // so many collectives have begun on it
     std::atomic<bool> is_broken{false};  // a collective on it did not come to its end: messages of it may be left
-    std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
-    DecisionTables decisions;
-    // Why no message of a collective runs here; nullptr where some do.
-    std::array<const char*, collective_count> vendor_only{};
-    std::array<const char*, nonblocking_count> nonblocking_vendor_only{};
+    std::shared_ptr<const Placement> placement;      // of its ranks; the same on all of them
+    std::shared_ptr<const CallDecisions> decisions;  // once it is set up
     PlanCache plans;
     Engine engine;
     FlowControl flow;

@@ -27,8 +27,7 @@ class Communicator;
 // The facts about a group; the same on all its processes.
 struct GroupFacts {
     std::shared_ptr<const Placement> placement;
-    DecisionTables decisions;
-    NonblockingTables nonblocking;
+    std::shared_ptr<const CallDecisions> decisions;
     // Of those that have been made, the last ones; nullptr where there are none to share.
     std::shared_ptr<SharedRooms> rooms;
     std::shared_ptr<PeerMemory> copies;  // proven between the ranks of the node; nullptr where they are not

@@ -1,4 +1,4 @@
-// What a segment of shared memory holds.
+// What a segment of shared memory holds for one communicator.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@ struct SegmentUse {
     bool collectives;  // of all ranks, on one node
     bool messages;     // of plans
 
-    // What a segment of so many ranks holds: the bytes that each of them has for long messages, and where messages and
-    // what is known of the processes begin.
+    // For so many ranks: the bytes that each of them has for long messages, where messages begin, the bytes of both, and those of what
+    // is known of the processes, which lies elsewhere.
     struct Shape {
         std::size_t collectives_buffer;
         std::size_t messages_buffer;
         std::size_t messages_offset;
-        std::size_t peers_offset;
         std::size_t bytes;
+        std::size_t peers_bytes;
     };
     Shape shape(int ranks, bool oversubscribed, std::uint64_t setting) const {
         // A block stays in the cache that is closest. Where ranks share cores, a turn is to be good for many blocks, and all
@@ -38,13 +38,12 @@ struct SegmentUse {
                                           : oversubscribed ? shared_cores
                                                            : usual,
                     .messages_buffer = setting != 0 ? setting : usual,
-                    .messages_offset = page,
-                    .peers_offset = 0,
-                    .bytes = 0};
+                    .messages_offset = 0,
+                    .bytes = 0,
+                    .peers_bytes = NodePeers::segment_bytes(ranks)};
         if (collectives) shape.messages_offset = NodeCollectives::segment_bytes(ranks, shape.collectives_buffer);
-        shape.peers_offset = shape.messages_offset;
-        if (messages) shape.peers_offset += NodeMessages::segment_bytes(ranks, shape.messages_buffer);
-        shape.bytes = shape.peers_offset + NodePeers::segment_bytes(ranks);
+        shape.bytes = shape.messages_offset;
+        if (messages) shape.bytes += NodeMessages::segment_bytes(ranks, shape.messages_buffer);
         return shape;
     }
 };

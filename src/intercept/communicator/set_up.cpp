@@ -195,7 +195,7 @@ SetUp::Result SetUp::choose() {
     if (all_[lacks_facts] != 0) {
         if (const char* why = find_facts(); why != nullptr) return {.why_vendor = why};
     } else {
-        has_failed_ = !has_memory_for([&] { facts_ = *groups.facts_of(*group_); });
+        facts_ = *groups.facts_of(*group_);
     }
     if (all_[no_room] != 0) {
         if (OwnAlgorithms* taken = take_over_little_used(); taken != nullptr) return {.own = taken, .group = group_};
@@ -207,9 +207,8 @@ SetUp::Result SetUp::choose() {
                      of_.size, reason::limit);
         return {.why_vendor = reason::limit};
     }
-    // A rank without its copy of the facts takes the other way, whose first steps are the same: there all hear of it.
-    if (const char* why = has_room() && !has_failed_ && !wants_leaders() ? make_in_room() : make(); why != nullptr)
-        return {.why_vendor = why};
+    const bool is_in_room = has_room() && facts_.decisions != nullptr && !wants_leaders();
+    if (const char* why = is_in_room ? make_in_room() : make(); why != nullptr) return {.why_vendor = why};
     groups.hand_over(*group_, *kept_, of_.user);
     return {.own = kept_, .group = group_};
 }
@@ -252,21 +251,21 @@ const char* SetUp::find_facts() {
     const bool shares_memory = settings().shared_memory && placement.nodes() == 1 && neighbors_ == nullptr;
     NonblockingTables left_to_vendor;
     const bool has_memory = has_memory_for([&] {
-        facts_.decisions = make_decisions(placement, shares_memory);
-        facts_.nonblocking = make_nonblocking_decisions(placement, ranks_of_node);
+        blocking_ = make_decisions(placement, shares_memory);
+        nonblocking_ = make_nonblocking_decisions(placement, ranks_of_node);
         left_to_vendor.fill(vendor_without_progress());
     });
     if (is_true_anywhere(!has_memory)) return reason::no_memory;
-    if (!may_run_in_background(ranks_of_node)) facts_.nonblocking = std::move(left_to_vendor);
-    if (std::all_of(facts_.decisions.begin(), facts_.decisions.end(), leaves_all_to_vendor) &&
-        std::all_of(facts_.nonblocking.begin(), facts_.nonblocking.end(), leaves_all_to_vendor))
+    if (!may_run_in_background(ranks_of_node)) nonblocking_ = std::move(left_to_vendor);
+    if (std::all_of(blocking_.begin(), blocking_.end(), leaves_all_to_vendor) &&
+        std::all_of(nonblocking_.begin(), nonblocking_.end(), leaves_all_to_vendor))
         return reason::settings;
     return nullptr;
 }
 
-// Does anything of facts_.nonblocking run here, and is there on every rank what moves it?
+// Does anything of nonblocking_ run here, and is there on every rank what moves it?
 bool SetUp::may_run_in_background(int ranks_of_node) {
-    if (std::all_of(facts_.nonblocking.begin(), facts_.nonblocking.end(), leaves_all_to_vendor)) return true;
+    if (std::all_of(nonblocking_.begin(), nonblocking_.end(), leaves_all_to_vendor)) return true;
     bool is_ready = false;
     const bool has_memory =
         has_memory_for([&] { is_ready = Background::get().is_ready(ranks_of_node, of_.rank == 0); });
@@ -307,8 +306,19 @@ NonblockingTables SetUp::make_nonblocking_decisions(const Placement& placement, 
 
 // ---- what is made ----
 
+// Where they are known: what is made may change them.
+void SetUp::copy_decisions() {
+    if (facts_.decisions == nullptr) return;
+    has_failed_ |= !has_memory_for([&] {
+        blocking_ = facts_.decisions->blocking;
+        nonblocking_ = facts_.decisions->nonblocking;
+    });
+    facts_.decisions = nullptr;
+}
+
 // Leaves it in `kept_`, reserved among its group's parts. Returns why it cannot be made, nullptr where it is.
 const char* SetUp::make() {
+    copy_decisions();
     duplicate_ = make_own_communicator(of_.handle);
     std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, has_failed_ ? 1U : 0U};
     if (!agree(lacks) || lacks[0] != 0) {
@@ -351,7 +361,7 @@ const char* SetUp::make_in_room() {
         own_->rooms = rooms_;
         if (enter(room_) != 0) throw std::bad_alloc();
         if (facts_.copies != nullptr) own_->node->adopt_single_copy(facts_.copies);
-        own_->decide(facts_.decisions, facts_.nonblocking);
+        own_->decisions = facts_.decisions;
         part.emplace_back();
     });
     std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, has_memory ? 0U : 1U};
@@ -375,7 +385,9 @@ const char* SetUp::make_in_room() {
 bool SetUp::keep() {
     std::list<ProcessGroup::Part> part;
     const bool has_memory = has_memory_for([&] {
-        own_->decide(facts_.decisions, facts_.nonblocking);
+        facts_.decisions =
+            std::make_shared<const CallDecisions>(std::move(blocking_), std::move(nonblocking_), *facts_.placement);
+        own_->decisions = facts_.decisions;
         ProcessGroups::get().learn(*group_, facts_);
         part.emplace_back();
     });
@@ -395,7 +407,8 @@ void SetUp::give_back() {
 
 bool SetUp::wants_leaders() const {
     return facts_.placement->nodes() != 1 &&
-           is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.wants_leaders(); });
+           is_any_decision(facts_.decisions != nullptr ? facts_.decisions->blocking : blocking_,
+                           [](const Decision& decision) { return decision.wants_leaders(); });
 }
 
 // A communicator of the nodes' leaders, where a decision wants one. Without it, those algorithms use the library's own trees, on all
@@ -414,7 +427,7 @@ MPI_Comm SetUp::make_leaders(MPI_Comm duplicate) {
     if (!is_true_anywhere(leads && leaders == MPI_COMM_NULL)) return leaders;
     // Freeing one that some leader lacks could wait for ever: it is left alone.
     has_failed_ = !has_memory_for([&] {
-        for (DecisionTable& table : facts_.decisions)
+        for (DecisionTable& table : blocking_)
             for (SizeRange& range : table) range.decision.do_without_leaders();
     });
     return MPI_COMM_NULL;
@@ -426,18 +439,17 @@ void SetUp::make_carriers() {
     const bool shares_memory = settings().shared_memory && placement.most_ranks_of_a_node() > 1;
     // On one node a Bcast that goes another way is announced over it.
     const bool announces = shares_memory && placement.nodes() == 1 &&
-                           !leaves_all_to_vendor(facts_.decisions[static_cast<std::size_t>(Collective::bcast)]);
+                           !leaves_all_to_vendor(blocking_[static_cast<std::size_t>(Collective::bcast)]);
     const SegmentUse use{
         .collectives =
-            announces || is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.shared; }),
-        .messages = shares_memory && is_any_decision(facts_.decisions, [](const Decision& decision) {
-                        return decision.algorithm != nullptr;
-                    })};
+            announces || is_any_decision(blocking_, [](const Decision& decision) { return decision.shared; }),
+        .messages = shares_memory &&
+                    is_any_decision(blocking_, [](const Decision& decision) { return decision.algorithm != nullptr; })};
     if ((use.collectives || use.messages) && !make_segment(use) && use.collectives)
-        has_failed_ = !has_memory_for([&] { facts_.decisions = make_decisions(placement, false); });
-    const bool wants_single_copy =
-        own_->node != nullptr &&
-        is_any_decision(facts_.decisions, [](const Decision& decision) { return decision.single_copy != 0; });
+        has_failed_ = !has_memory_for([&] { blocking_ = make_decisions(placement, false); });
+    const bool wants_single_copy = own_->node != nullptr && is_any_decision(blocking_, [](const Decision& decision) {
+                                       return decision.single_copy != 0;
+                                   });
     facts_.rooms = may_share_rooms() ? own_->rooms : nullptr;
     facts_.copies = nullptr;
     if (!wants_single_copy || !find_single_copy(settings().single_copy)) return;
@@ -446,7 +458,7 @@ void SetUp::make_carriers() {
     has_failed_ = !has_memory_for([&] {
         for (std::size_t i = 0; i < collective_count; ++i)
             if (settings().choices[i].kind == AlgorithmChoice::Kind::automatic)
-                for (SizeRange& range : facts_.decisions[i]) range.decision.do_without_single_copy();
+                for (SizeRange& range : blocking_[i]) range.decision.do_without_single_copy();
     });
 }
 

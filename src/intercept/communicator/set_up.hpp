@@ -89,6 +89,7 @@ private:
     bool has_room() const { return all_[room] != 0 && all_[room] == ~all_[inverse_room]; }
     void give_room_back();
     bool wants_leaders() const;
+    void copy_decisions();
     bool make_own();
     MPI_Comm make_leaders(MPI_Comm duplicate);
     void make_carriers();
@@ -116,6 +117,9 @@ private:
     std::shared_ptr<SharedRooms> rooms_;  // one of which is set aside
     int room_ = SharedRooms::none;
     GroupFacts facts_;
+    // What becomes of facts_.decisions, until all is found.
+    DecisionTables blocking_;
+    NonblockingTables nonblocking_;
     bool has_failed_ = false;               // this rank, for want of memory, which the others have to be told
     const Neighbors* neighbors_ = nullptr;  // by which ranks agree, where they keep to them
     MPI_Comm duplicate_ = MPI_COMM_NULL;    // while it is made

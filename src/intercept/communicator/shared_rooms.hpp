@@ -1,7 +1,8 @@
 // Shared memory for the communicators of one group of processes: a segment of several rooms, all alike, one for each communicator. So
-// only the first of them has to make a segment and to map it; pages that nobody touches cost nothing.
+// only the first of them has to make a segment and to map it; pages that nobody touches cost nothing. What each room has to hold from
+// the beginning lies side by side, so that the others need no page for it: touching one first takes longer than an Allreduce.
 //
-//   segment   [ room 0: collectives | messages | processes ][ room 1 ... ] ...
+//   segment   [ secret | processes of room 0 | of room 1 ... ][ room 0: collectives | messages ][ room 1 ... ] ...
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ public:
         : serial_(serial), use_(use), shape_(shape), oversubscribed_(oversubscribed) {}
 
     static std::size_t segment_bytes(const SegmentUse::Shape& shape, int rooms) {
-        return room_bytes(shape) * static_cast<std::size_t>(rooms);
+        return head_bytes(shape) + room_bytes(shape) * static_cast<std::size_t>(rooms);
     }
 
     SharedSegment& segment() { return segment_; }
@@ -34,15 +35,17 @@ public:
     const SegmentUse::Shape& shape() const { return shape_; }
     bool oversubscribed() const { return oversubscribed_; }
     std::byte* data(int room) const { return segment_.data() + offset(room); }
+    std::byte* peers(int room) const { return segment_.data() + peers_offset(shape_, room); }
     // Makes sure of the memory of a part of it that this process will write. Returns 0 or an errno.
     int reserve(int room, std::size_t first, std::size_t bytes) {
         return segment_.reserve(offset(room) + first, bytes);
     }
+    int reserve_peers() { return segment_.reserve(0, head_bytes(shape_)); }
 
     // From any thread. A room that was used is not zero any more, and never given back.
     int take() {
         const std::lock_guard lock(mutex_);
-        const auto rooms = static_cast<int>(segment_.address().bytes / room_bytes(shape_));
+        const auto rooms = static_cast<int>((segment_.address().bytes - head_bytes(shape_)) / room_bytes(shape_));
         for (int room = 0; room < std::min(rooms, most); ++room)
             if (!std::exchange(is_taken_[static_cast<std::size_t>(room)], true)) return room;
         return none;
@@ -55,11 +58,20 @@ public:
     std::uint64_t name_of(int room) const { return serial_ * most + static_cast<std::uint64_t>(room) + 1; }
 
 private:
-    static std::size_t room_bytes(const SegmentUse::Shape& shape) {
-        constexpr std::size_t page = 4096;
-        return (shape.bytes + page - 1) / page * page;
+    static constexpr std::size_t line = 64;
+    static constexpr std::size_t page = 4096;
+    static std::size_t rounded_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+    static std::size_t peers_offset(const SegmentUse::Shape& shape, int room) {
+        return line + static_cast<std::size_t>(room) * rounded_up(shape.peers_bytes, line);
     }
-    std::size_t offset(int room) const { return static_cast<std::size_t>(room) * room_bytes(shape_); }
+    static std::size_t head_bytes(const SegmentUse::Shape& shape) {
+        return rounded_up(peers_offset(shape, most), page);
+    }
+    static std::size_t room_bytes(const SegmentUse::Shape& shape) { return rounded_up(shape.bytes, page); }
+    std::size_t offset(int room) const {
+        return head_bytes(shape_) + static_cast<std::size_t>(room) * room_bytes(shape_);
+    }
 
     std::uint64_t serial_;
     SegmentUse use_;
