@@ -9,9 +9,7 @@ namespace hcoll {
 void RoutedTransport::use_node(std::unique_ptr<NodeMessages> node, const Placement& placement, int rank,
                                bool oversubscribed) {
     node_ = std::move(node);
-    index_on_node_.assign(static_cast<std::size_t>(placement.ranks()), elsewhere);
-    for (const int each : placement.ranks_of_node(placement.node_of(rank)))
-        index_on_node_[static_cast<std::size_t>(each)] = placement.index_on_node(each);
+    ranks_of_node_ = NodeRanks(placement, placement.node_of(rank));
     polls_before_yield_ = oversubscribed ? impatient_polls : patient_polls;
     most_vain_turns_ = oversubscribed ? most_vain_turns_shared : most_vain_turns;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "progress/node/node_messages.hpp"
+#include "progress/node/node_ranks.hpp"
 #include "progress/node/turns.hpp"
 #include "topology/placement.hpp"
 
@@ -71,7 +72,6 @@ public:
     }
 
 private:
-    static constexpr int elsewhere = -1;
     static constexpr int patient_polls = 200;
     static constexpr int impatient_polls = 2;
 
@@ -83,7 +83,7 @@ private:
         return ++busy_polls_ % polls_between_drives == 0 ? drive_(context_) : 0;
     }
 
-    int on_node(int peer) const { return is_carried_ ? index_on_node_[static_cast<std::size_t>(peer)] : elsewhere; }
+    int on_node(int peer) const { return is_carried_ ? ranks_of_node_.index_of(peer) : NodeRanks::elsewhere; }
     // Collectives that follow one another use different tags, so that what is left over by an error is not taken for a
     // message of the next.
     std::uint32_t tag_of(std::uint32_t tag) const { return sequence_ * tags_per_collective + tag; }
@@ -92,7 +92,7 @@ private:
     Status (*drive_)(void*);
     void* context_;
     std::unique_ptr<NodeMessages> node_;
-    std::vector<int> index_on_node_;  // by rank of the communicator
+    NodeRanks ranks_of_node_;
     Elements elements_;
     bool is_carried_ = false;
     std::uint32_t sequence_ = 0;
