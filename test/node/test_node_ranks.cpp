@@ -14,8 +14,8 @@ TEST(NodeRanks, AreWhatThePlacementSays) {
             for (int node = 0; node < placement.nodes(); ++node) {
                 const NodeRanks here(placement, node);
                 for (int rank = 0; rank < ranks; ++rank)
-                    EXPECT_EQ(here.index_of(rank), placement.node_of(rank) == node ? placement.index_on_node(rank)
-                                                                                  : NodeRanks::elsewhere)
+                    EXPECT_EQ(here.index_of(rank),
+                              placement.node_of(rank) == node ? placement.index_on_node(rank) : NodeRanks::elsewhere)
                         << layout.name << ", node " << node << ", rank " << rank;
             }
         }

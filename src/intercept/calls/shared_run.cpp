@@ -1,0 +1,170 @@
+// Collectives of ranks that are all on one node, over shared memory.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <optional>
+
+#include "intercept/calls/call_signature.hpp"
+#include "intercept/calls/guarded.hpp"
+#include "intercept/calls/own_run.hpp"
+#include "intercept/calls/run_errors.hpp"
+#include "intercept/process/scratch_memory.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// What runs over shared memory: a rank that is gone becomes an error.
+template <typename Call>
+int guarded_on_node(Communicator& communicator, Call&& call) {
+    return guarded(communicator, [&]() -> int {
+        try {
+            return call();
+        } catch (const NodeFailure& failure) {
+            communicator.own().is_broken = true;
+            return error_of(failure);
+        }
+    });
+}
+
+// The library's own kernel on elements that lie side by side.
+class CombineByKernel : public Combine {
+public:
+    using Combine::Combine;
+    void operator()(const std::byte* left, const std::byte* right, std::byte* result,
+                    std::size_t elements) const override {
+        kernel(left, right, result, elements);
+    }
+};
+
+// The operation of the vendor on elements that lie side by side.
+class CombineByVendor : public Combine {
+public:
+    CombineByVendor(std::size_t bytes, MPI_Op op, MPI_Datatype type) : Combine(bytes), op_(op), type_(type) {}
+    void operator()(const std::byte* left, const std::byte* right, std::byte* result,
+                    std::size_t elements) const override {
+        // The vendor's result takes the place of the right operand.
+        alignas(64) std::array<std::byte, 1024> piece;
+        const std::size_t step = piece.size() / element_bytes;
+        for (std::size_t first = 0; first < elements; first += step) {
+            const std::size_t count = std::min(step, elements - first);
+            const std::size_t offset = first * element_bytes;
+            std::memcpy(piece.data(), right + offset, count * element_bytes);
+            const int status = call_application(
+                [&] { return mpi.Reduce_local(left + offset, piece.data(), static_cast<int>(count), type_, op_); });
+            if (status != MPI_SUCCESS) status_ = status;
+            std::memcpy(result + offset, piece.data(), count * element_bytes);
+        }
+    }
+    int status() const { return status_; }
+
+private:
+    MPI_Op op_;
+    MPI_Datatype type_;
+    mutable int status_ = MPI_SUCCESS;
+};
+
+std::size_t single_copy_of(const Decision& decision) {
+    return decision.single_copy == 0 ? NodeCollectives::never : decision.single_copy;
+}
+
+int run_shared_bcast(OwnAlgorithms& own, const Decision& decision, void* buffer, std::uint64_t count, MPI_Datatype type,
+                     int root, std::uint64_t length, std::uint64_t room) {
+    const std::size_t single_copy_from = single_copy_of(decision);
+    const bool is_root = own.rank == root;
+    const auto move = [&](std::byte* message, const ScatteredBytes* scattered) {
+        if (is_root)
+            own.node->bcast(root, message, length, single_copy_from, scattered);
+        else
+            own.node->take_bcast(root, length, {message, room, scattered}, single_copy_from);
+    };
+    const int fits = length <= room ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
+    if (type == own.contiguous_type) [[likely]] {
+        move(static_cast<std::byte*>(buffer), nullptr);
+        return fits;
+    }
+    SignatureBytes signature;
+    ScratchLease scratch;
+    std::optional<std::byte*> found;
+    std::byte* packed = nullptr;
+    try {
+        found = find_signature(own, buffer, count, type, SignatureBytes::Side::output, signature);
+        if (!found.has_value()) packed = scratch.get(room);
+    } catch (const std::bad_alloc&) {
+        // The others are in the collective, whatever happens here.
+        move(nullptr, nullptr);
+        return MPI_ERR_NO_MEM;
+    }
+    if (found.has_value()) {
+        move(*found, signature.is_empty() ? nullptr : &signature);
+        return fits;
+    }
+    int status = is_root ? pack(buffer, count, type, packed, own.duplicate) : MPI_SUCCESS;
+    move(packed, nullptr);
+    const std::uint64_t type_bytes = type_size(type);
+    if (!is_root && type_bytes != 0)
+        status = unpack(packed, buffer, std::min(length, room) / type_bytes, type, own.duplicate);
+    return status == MPI_SUCCESS ? fits : status;
+}
+
+}  // namespace
+
+int report_failure(Communicator& communicator, const NodeFailure& failure) {
+    return guarded(communicator, [&] { return error_of(failure); });
+}
+
+int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t count, MPI_Datatype type, int root,
+                      BcastOfNode& call) {
+    return guarded_on_node(communicator, [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        ++own.uses;
+        NodeCollectives& node = *own.node;
+        const std::uint64_t room = count * type_size(type);
+        const bool is_root = own.rank == root;
+        call.length = is_root ? room : node.await_bcast(root);
+        call.decision = &decide(own.decisions->blocking[static_cast<std::size_t>(Collective::bcast)], call.length);
+        call.is_over = call.decision->shared && call.length != 0;
+        if (call.is_over) [[likely]]
+            return run_shared_bcast(own, *call.decision, buffer, count, type, root, call.length, room);
+        if (is_root)
+            node.announce_bcast(call.length);
+        else
+            node.leave_bcast(root, call.length);
+        return MPI_SUCCESS;
+    });
+}
+
+int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
+                         const Reduction& reduction, const OwnAlgorithms::KnownReduction& known) {
+    return guarded_on_node(communicator, [&]() -> int {
+        ++communicator.own().uses;
+        NodeCollectives& node = *communicator.own().node;
+        auto* output = static_cast<std::byte*>(reduction.receive_buffer);
+        const auto* input =
+            reduction.send_buffer == MPI_IN_PLACE ? output : static_cast<const std::byte*>(reduction.send_buffer);
+        const auto run = [&](const Combine& combine) {
+            if (collective == Collective::allreduce)
+                node.allreduce(input, output, reduction.count, combine, single_copy_of(decision));
+            else
+                node.reduce(reduction.root, input, output, reduction.count, combine, single_copy_of(decision));
+        };
+        if (known.kernel != nullptr) {
+            run(CombineByKernel(known.element_bytes, known.kernel));
+            return MPI_SUCCESS;
+        }
+        const CombineByVendor combine(known.element_bytes, reduction.op, reduction.type);
+        run(combine);
+        return combine.status();
+    });
+}
+
+int run_shared_barrier(Communicator& communicator) {
+    return guarded_on_node(communicator, [&]() -> int {
+        ++communicator.own().uses;
+        communicator.own().node->barrier();
+        return MPI_SUCCESS;
+    });
+}
+
+}  // namespace hcoll
