@@ -1,8 +1,10 @@
 // Several threads set communicators of the same processes up at the same time, in another order on each rank, and again when the first
-// ones are freed: none gets what belongs to another one.
+// ones are freed: none gets what belongs to another one. And what the threads have found out about the processes, by measuring, too, they
+// need not have found alike: the next communicator of those processes runs the same on all of them.
 #include "../support/program.hpp"
 
 #include <atomic>
+#include <barrier>
 #include <thread>
 #include <vector>
 
@@ -23,6 +25,35 @@ void use(MPI_Comm comm, int rank, int size, int thread, std::atomic<int>& wrong)
         check(MPI_Bcast(message.data(), static_cast<int>(message.size()), MPI_INT, i % size, comm));
         if (message.back() != 7 * i + thread) ++wrong;
     }
+}
+
+// In turn, of two processes each: so that nobody knows anything of them.
+void set_up_pairs(int rank, int size, std::atomic<int>& wrong) {
+    for (int first = 0; first < size; ++first)
+        for (int second = 0; second < size; ++second) {
+            if (first == second) continue;
+            MPI_Comm pair = MPI_COMM_NULL;
+            const bool is_in = rank == first || rank == second;
+            check(MPI_Comm_split(MPI_COMM_WORLD, is_in ? 1 : MPI_UNDEFINED, rank == first ? 0 : 1, &pair));
+            if (!is_in) continue;
+            std::vector<MPI_Comm> comms(threads + 1);
+            for (MPI_Comm& comm : comms) check(MPI_Comm_dup(pair, &comm));
+            std::barrier together(threads);
+            std::vector<std::thread> running;
+            for (int thread = 0; thread < threads; ++thread)
+                running.emplace_back([&, thread] {
+                    together.arrive_and_wait();
+                    for (int i = 0; i < 3; ++i) check(MPI_Barrier(comms[static_cast<std::size_t>(thread)]));
+                });
+            for (std::thread& each : running) each.join();
+            std::vector<int> message(1 << 17, rank == first ? 5 : -1);
+            for (int i = 0; i < 3; ++i) check(MPI_Barrier(comms.back()));
+            for (int i = 0; i < 4; ++i)
+                check(MPI_Bcast(message.data(), static_cast<int>(message.size()), MPI_INT, 0, comms.back()));
+            if (message.back() != 5) ++wrong;
+            for (MPI_Comm& comm : comms) check(MPI_Comm_free(&comm));
+            check(MPI_Comm_free(&pair));
+        }
 }
 
 }  // namespace
@@ -48,6 +79,7 @@ int main(int argc, char** argv) {
         for (std::thread& each : running) each.join();
         for (MPI_Comm& comm : comms) check(MPI_Comm_free(&comm));
     }
+    set_up_pairs(rank, size, wrong);
     require(wrong == 0, "a communicator has what belongs to another one: " + std::to_string(wrong) + " wrong results");
     check(MPI_Finalize());
     return 0;

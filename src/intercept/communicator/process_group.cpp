@@ -46,7 +46,7 @@ std::shared_ptr<const GroupFacts> ProcessGroups::facts_of(const ProcessGroup& gr
 void ProcessGroups::learn(ProcessGroup& group, const GroupFacts& facts) {
     auto learned = std::make_shared<const GroupFacts>(facts);
     const std::lock_guard lock(mutex_);
-    if (group.facts_ == nullptr || facts.rooms != group.facts_->rooms) group.facts_ = std::move(learned);
+    if (group.facts_ == nullptr || facts.serial > group.facts_->serial) group.facts_ = std::move(learned);
 }
 
 // Threads that set communicators up at the same time may come to the same number, as the largest that any rank has drawn: what is

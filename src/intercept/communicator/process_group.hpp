@@ -24,8 +24,10 @@ namespace hcoll {
 
 class Communicator;
 
-// The facts about a group; the same on all its processes.
+// The facts about a group; those of one number are the same on all its processes. Threads that set communicators up at the same time may
+// find facts that differ (what is measured does), and processes may learn of them in different orders.
 struct GroupFacts {
+    std::uint64_t serial = 0;  // of the communicator that they were found for, or made with
     std::shared_ptr<const Placement> placement;
     std::shared_ptr<const CallDecisions> decisions;
     // Of those that have been made, the last ones; nullptr where there are none to share.
@@ -61,7 +63,7 @@ public:
     ProcessGroup* find(const WorldRanks& who);
     ProcessGroup& find_or_add(const std::optional<WorldRanks>& who);
 
-    // nullptr until they are found; the same ones from then on, but for the rooms.
+    // nullptr until they are found; then those of the largest number that this process has learned.
     std::shared_ptr<const GroupFacts> facts_of(const ProcessGroup& group);
     void learn(ProcessGroup& group, const GroupFacts& facts);
 

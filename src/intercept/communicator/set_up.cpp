@@ -85,12 +85,13 @@ void SetUp::tell_about_group() {
     const std::uint64_t serial_of_idle = reserved_ == nullptr ? 0 : reserved_->serial;
     all_[idle] = serial_of_idle;
     all_[inverse_idle] = ~serial_of_idle;
-    const std::shared_ptr<const GroupFacts> facts =
-        group_ == nullptr ? nullptr : ProcessGroups::get().facts_of(*group_);
-    all_[lacks_facts] = facts != nullptr ? 0 : 1;
+    known_facts_ = group_ == nullptr ? nullptr : ProcessGroups::get().facts_of(*group_);
+    const std::uint64_t serial_of_facts = known_facts_ == nullptr ? 0 : known_facts_->serial;
+    all_[facts] = serial_of_facts;
+    all_[inverse_facts] = ~serial_of_facts;
     // Whoever gets an idle part needs no room.
-    if (facts != nullptr && facts->rooms != nullptr && reserved_ == nullptr) {
-        rooms_ = facts->rooms;
+    if (known_facts_ != nullptr && known_facts_->rooms != nullptr && reserved_ == nullptr) {
+        rooms_ = known_facts_->rooms;
         room_ = rooms_->take();
     }
     const std::uint64_t name_of_room = room_ == SharedRooms::none ? 0 : rooms_->name_of(room_);
@@ -192,11 +193,10 @@ SetUp::Result SetUp::choose() {
         return {.own = reserved_, .group = group_};
     }
     if (all_[unearned] != 0) return {.why_later = reason::first_calls};
-    if (all_[lacks_facts] != 0) {
-        if (const char* why = find_facts(); why != nullptr) return {.why_vendor = why};
-    } else {
-        facts_ = *groups.facts_of(*group_);
-    }
+    if (has_facts())
+        facts_ = *known_facts_;
+    else if (const char* why = find_facts(); why != nullptr)
+        return {.why_vendor = why};
     if (all_[no_room] != 0) {
         if (OwnAlgorithms* taken = take_over_little_used(); taken != nullptr) return {.own = taken, .group = group_};
         if (!settings().reproducible) return {.why_later = reason::limit};
@@ -388,6 +388,7 @@ bool SetUp::keep() {
         facts_.decisions =
             std::make_shared<const CallDecisions>(std::move(blocking_), std::move(nonblocking_), *facts_.placement);
         own_->decisions = facts_.decisions;
+        facts_.serial = all_[serial];
         ProcessGroups::get().learn(*group_, facts_);
         part.emplace_back();
     });
@@ -406,8 +407,9 @@ void SetUp::give_back() {
 }
 
 bool SetUp::wants_leaders() const {
+    const CallDecisions* known = facts_.decisions.get();
     return facts_.placement->nodes() != 1 &&
-           is_any_decision(facts_.decisions != nullptr ? facts_.decisions->blocking : blocking_,
+           is_any_decision(known != nullptr ? known->blocking : blocking_,
                            [](const Decision& decision) { return decision.wants_leaders(); });
 }
 
@@ -454,7 +456,7 @@ void SetUp::make_carriers() {
     facts_.copies = nullptr;
     if (!wants_single_copy || !find_single_copy(settings().single_copy)) return;
     // What the rules say is for cores that are far apart; whom a setting asks for it gets it.
-    if (all_[lacks_facts] == 0 || settings().single_copy != SingleCopyWay::automatic || is_single_copy_faster()) return;
+    if (has_facts() || settings().single_copy != SingleCopyWay::automatic || is_single_copy_faster()) return;
     has_failed_ = !has_memory_for([&] {
         for (std::size_t i = 0; i < collective_count; ++i)
             if (settings().choices[i].kind == AlgorithmChoice::Kind::automatic)

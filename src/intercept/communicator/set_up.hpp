@@ -63,7 +63,8 @@ private:
         about_group,  // from here on: what is known of these processes
         idle = about_group,
         inverse_idle,
-        lacks_facts,
+        facts,
+        inverse_facts,
         room,
         inverse_room,
         fields
@@ -86,6 +87,7 @@ private:
     NonblockingTables make_nonblocking_decisions(const Placement& placement, int ranks_of_node) const;
     const char* make();
     const char* make_in_room();
+    bool has_facts() const { return all_[facts] != 0 && all_[facts] == ~all_[inverse_facts]; }
     bool has_room() const { return all_[room] != 0 && all_[room] == ~all_[inverse_room]; }
     void give_room_back();
     bool wants_leaders() const;
@@ -116,6 +118,7 @@ private:
     OwnAlgorithms* reserved_ = nullptr;   // an idle part of the group's
     std::shared_ptr<SharedRooms> rooms_;  // one of which is set aside
     int room_ = SharedRooms::none;
+    std::shared_ptr<const GroupFacts> known_facts_;  // before all have told what they know
     GroupFacts facts_;
     // What becomes of facts_.decisions, until all is found.
     DecisionTables blocking_;
