@@ -1,0 +1,206 @@
+// What is made for a communicator: the duplicate, its leaders', and what messages and collectives inside a node travel by.
+#include <algorithm>
+#include <utility>
+
+#include "intercept/communicator/communicator.hpp"
+#include "intercept/communicator/segment_use.hpp"
+#include "intercept/communicator/set_up.hpp"
+#include "intercept/process/log.hpp"
+#include "intercept/process/together.hpp"
+#include "progress/engine/simulation.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// Of all ranks of `parent`, or of some, by all of them; MPI_COMM_NULL where that fails, and on the others. Its errors return. Not
+// MPI_Comm_dup: that would call the application's attribute copy functions.
+MPI_Comm make_communicator(MPI_Comm parent, const std::vector<int>* ranks) {
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group some = MPI_GROUP_NULL;
+    MPI_Comm made = MPI_COMM_NULL;
+    if (mpi.Comm_group(parent, &all) != MPI_SUCCESS) return MPI_COMM_NULL;
+    const bool has_group =
+        ranks == nullptr || mpi.Group_incl(all, static_cast<int>(ranks->size()), ranks->data(), &some) == MPI_SUCCESS;
+    if (!has_group || mpi.Comm_create(parent, ranks == nullptr ? all : some, &made) != MPI_SUCCESS)
+        made = MPI_COMM_NULL;
+    if (some != MPI_GROUP_NULL) mpi.Group_free(&some);
+    mpi.Group_free(&all);
+    if (made != MPI_COMM_NULL && mpi.Comm_set_errhandler(made, MPI_ERRORS_RETURN) != MPI_SUCCESS) return MPI_COMM_NULL;
+    return made;
+}
+
+// For the library's own messages.
+MPI_Comm make_own_communicator(MPI_Comm parent) {
+    // Every simulated rank would have tables of all ranks for a duplicate, and simulated programs send no messages of their
+    // own that ours could meet: SimGrid's collectives use tags below 0.
+    return is_simulated ? parent : make_communicator(parent, nullptr);
+}
+
+bool is_any_decision(const DecisionTables& decisions, bool (*is_it)(const Decision&)) {
+    return std::any_of(decisions.begin(), decisions.end(), [&](const DecisionTable& table) {
+        return std::any_of(table.begin(), table.end(), [&](const SizeRange& range) { return is_it(range.decision); });
+    });
+}
+
+}  // namespace
+
+// Where they are known: what is made may change them.
+void SetUp::copy_decisions() {
+    if (facts_.decisions == nullptr) return;
+    has_failed_ |= !has_memory_for([&] {
+        blocking_ = facts_.decisions->blocking;
+        nonblocking_ = facts_.decisions->nonblocking;
+    });
+    facts_.decisions = nullptr;
+}
+
+// Leaves it in `kept_`, reserved among its group's parts. Returns why it cannot be made, nullptr where it is.
+const char* SetUp::make() {
+    copy_decisions();
+    duplicate_ = make_own_communicator(of_.handle);
+    std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, has_failed_ ? 1U : 0U};
+    if (!agree(lacks) || lacks[0] != 0) {
+        if (of_.rank == 0)
+            log_line(settings().reproducible ? LogLevel::warn : LogLevel::info,
+                     "a communicator of {} ranks stays with the vendor: {}", of_.size, reason::no_context);
+        // If some rank has none, freeing it, which is collective, could wait for ever: it is left alone.
+        return reason::no_context;
+    }
+    bool is_made = lacks[1] == 0 && make_own();
+    if (is_made) {
+        make_carriers();
+        is_made = keep();
+    }
+    if (!is_made) give_back();
+    return is_made ? nullptr : reason::no_memory;
+}
+
+// Around the duplicate. False, on all ranks alike, where one of them has no memory for it.
+bool SetUp::make_own() {
+    leaders_ = make_leaders(duplicate_);
+    const bool has_memory = has_memory_for([&] {
+        own_ = std::make_unique<OwnAlgorithms>(duplicate_, of_.rank, Carriers(duplicate_),
+                                               static_cast<int>(~all_[fewest_tags]), settings(), facts_.placement,
+                                               leaders_);
+        own_->serial = all_[serial];
+    });
+    return !is_true_anywhere(has_failed_ || !has_memory);
+}
+
+// Where all that there is to find is known, and there is a room: every rank makes its part, and they meet once.
+const char* SetUp::make_in_room() {
+    duplicate_ = make_own_communicator(of_.handle);
+    std::list<ProcessGroup::Part> part;
+    const bool has_memory = !has_failed_ && duplicate_ != MPI_COMM_NULL && has_memory_for([&] {
+        own_ = std::make_unique<OwnAlgorithms>(duplicate_, of_.rank, Carriers(duplicate_),
+                                               static_cast<int>(~all_[fewest_tags]), settings(), facts_.placement,
+                                               MPI_COMM_NULL);
+        own_->serial = all_[serial];
+        own_->rooms = rooms_;
+        if (enter(room_) != 0) throw std::bad_alloc();
+        if (facts_.copies != nullptr) own_->node->adopt_single_copy(facts_.copies);
+        own_->decisions = facts_.decisions;
+        part.emplace_back();
+    });
+    std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, has_memory ? 0U : 1U};
+    const bool has_met = agree(lacks);
+    if (has_met && lacks[1] == 0) {
+        part.front().own = std::move(own_);
+        kept_ = ProcessGroups::get().add(*group_, part);
+        return nullptr;
+    }
+    room_ = SharedRooms::none;  // which is not used again
+    if (has_met && lacks[0] == 0) {
+        give_back();
+        return reason::no_memory;
+    }
+    // If some rank has no duplicate, freeing it, which is collective, could wait for ever: it is left alone.
+    own_.reset();
+    return reason::no_context;
+}
+
+// What its calls run is decided, and its group has it: the same on all ranks, after which nothing can fail on one of them alone.
+bool SetUp::keep() {
+    std::list<ProcessGroup::Part> part;
+    const bool has_memory = has_memory_for([&] {
+        facts_.decisions =
+            std::make_shared<const CallDecisions>(std::move(blocking_), std::move(nonblocking_), *facts_.placement);
+        own_->decisions = facts_.decisions;
+        facts_.serial = all_[serial];
+        ProcessGroups::get().learn(*group_, facts_);
+        part.emplace_back();
+    });
+    if (is_true_anywhere(has_failed_ || !has_memory)) return false;
+    part.front().own = std::move(own_);
+    kept_ = ProcessGroups::get().add(*group_, part);
+    return true;
+}
+
+// What all ranks have, but some of them cannot use.
+void SetUp::give_back() {
+    own_.reset();
+    if (is_simulated) return;  // there it is the application's own
+    for (MPI_Comm* each : {&leaders_, &duplicate_})
+        if (*each != MPI_COMM_NULL) mpi.Comm_free(each);
+}
+
+bool SetUp::wants_leaders() const {
+    const CallDecisions* known = facts_.decisions.get();
+    return facts_.placement->nodes() != 1 &&
+           is_any_decision(known != nullptr ? known->blocking : blocking_,
+                           [](const Decision& decision) { return decision.wants_leaders(); });
+}
+
+// A communicator of the nodes' leaders, where a decision wants one. Without it, those algorithms use the library's own trees, on all
+// ranks alike.
+MPI_Comm SetUp::make_leaders(MPI_Comm duplicate) {
+    const Placement& placement = *facts_.placement;
+    if (!wants_leaders()) return MPI_COMM_NULL;
+    std::vector<int> ranks;
+    MPI_Comm leaders = MPI_COMM_NULL;
+    const bool has_memory = has_memory_for([&] {
+        ranks.reserve(static_cast<std::size_t>(placement.nodes()));
+        for (int node = 0; node < placement.nodes(); ++node) ranks.push_back(placement.ranks_of_node(node).front());
+    });
+    if (!is_true_anywhere(!has_memory)) leaders = make_communicator(duplicate, &ranks);
+    const bool leads = placement.index_on_node(of_.rank) == 0;
+    if (!is_true_anywhere(leads && leaders == MPI_COMM_NULL)) return leaders;
+    // Freeing one that some leader lacks could wait for ever: it is left alone.
+    has_failed_ = !has_memory_for([&] {
+        for (DecisionTable& table : blocking_)
+            for (SizeRange& range : table) range.decision.do_without_leaders();
+    });
+    return MPI_COMM_NULL;
+}
+
+// What messages and collectives inside a node travel by.
+void SetUp::make_carriers() {
+    const Placement& placement = *facts_.placement;
+    const bool shares_memory = settings().shared_memory && placement.most_ranks_of_a_node() > 1;
+    // On one node a Bcast that goes another way is announced over it.
+    const bool announces = shares_memory && placement.nodes() == 1 &&
+                           !leaves_all_to_vendor(blocking_[static_cast<std::size_t>(Collective::bcast)]);
+    const SegmentUse use{
+        .collectives =
+            announces || is_any_decision(blocking_, [](const Decision& decision) { return decision.shared; }),
+        .messages = shares_memory &&
+                    is_any_decision(blocking_, [](const Decision& decision) { return decision.algorithm != nullptr; })};
+    if ((use.collectives || use.messages) && !make_segment(use) && use.collectives)
+        has_failed_ = !has_memory_for([&] { blocking_ = make_decisions(placement, false); });
+    const bool wants_single_copy = own_->node != nullptr && is_any_decision(blocking_, [](const Decision& decision) {
+                                       return decision.single_copy != 0;
+                                   });
+    facts_.rooms = may_share_rooms() ? own_->rooms : nullptr;
+    facts_.copies = nullptr;
+    if (!wants_single_copy || !find_single_copy(settings().single_copy)) return;
+    // What the rules say is for cores that are far apart; whom a setting asks for it gets it.
+    if (has_facts() || settings().single_copy != SingleCopyWay::automatic || is_single_copy_faster()) return;
+    has_failed_ = !has_memory_for([&] {
+        for (std::size_t i = 0; i < collective_count; ++i)
+            if (settings().choices[i].kind == AlgorithmChoice::Kind::automatic)
+                for (SizeRange& range : blocking_[i]) range.decision.do_without_single_copy();
+    });
+}
+
+}  // namespace hcoll
