@@ -174,6 +174,8 @@ struct Case {
     bool oversubscribed;
     MakeMemory make;
     const char* name;
+
+    friend void PrintTo(const Case& of, std::ostream* out) { *out << of.name; }
 };
 
 // As much as a sanitizer does in some seconds.

@@ -17,6 +17,12 @@
 #include "tuning/price.hpp"
 #include "tuning/settings.hpp"
 
+namespace hcoll {
+
+static void PrintTo(Collective of, std::ostream* out) { *out << name_of(of); }
+
+}  // namespace hcoll
+
 namespace hcoll::test {
 namespace {
 
