@@ -217,6 +217,12 @@ MPI_Comm nobody_else_comes_to = MPI_COMM_NULL;
 
 void wait_for_the_others() { MPI_Barrier(nobody_else_comes_to); }
 
+void add_with_the_others() {
+    int value = 1;
+    int sum = 0;
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, nobody_else_comes_to);
+}
+
 struct Wait {
     void (*call)();
     int cancel_type;
@@ -252,7 +258,7 @@ void a_thread_that_receives_is_cancelled() {
 }
 
 // Each rank waits on a communicator of its own.
-void a_thread_that_waits_for_all_is_cancelled() {
+void cancel_who_waits_for_all(void (*wait)(), int cancel_type) {
     int rank = 0;
     int size = 0;
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -263,8 +269,15 @@ void a_thread_that_waits_for_all_is_cancelled() {
         use(comm, 8, 1);
         if (waiting == rank) nobody_else_comes_to = comm;
     }
-    cancel_who_is_in({wait_for_the_others, PTHREAD_CANCEL_DEFERRED});
+    cancel_who_is_in({wait, cancel_type});
 }
+
+void a_thread_that_waits_for_all_is_cancelled() {
+    cancel_who_waits_for_all(wait_for_the_others, PTHREAD_CANCEL_DEFERRED);
+}
+
+// In a short call, whose messages are the MPI library's own calls that wait.
+void a_thread_that_adds_is_cancelled() { cancel_who_waits_for_all(add_with_the_others, PTHREAD_CANCEL_ASYNCHRONOUS); }
 
 struct Case {
     const char* name;
@@ -277,7 +290,8 @@ constexpr Case cases[] = {{"handler", error_handlers_throw},
                           {"attribute", attribute_functions_throw},
                           {"in_flight", error_handlers_throw_beside_what_is_in_flight},
                           {"cancel_receive", a_thread_that_receives_is_cancelled, MPI_THREAD_MULTIPLE},
-                          {"cancel_barrier", a_thread_that_waits_for_all_is_cancelled, MPI_THREAD_MULTIPLE}};
+                          {"cancel_barrier", a_thread_that_waits_for_all_is_cancelled, MPI_THREAD_MULTIPLE},
+                          {"cancel_allreduce", a_thread_that_adds_is_cancelled, MPI_THREAD_MULTIPLE}};
 
 }  // namespace
 

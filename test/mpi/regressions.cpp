@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -256,6 +257,30 @@ void duplicates_beside_sums() {
     }
 }
 
+// The same bytes by other types on other ranks, in calls that are the same as the one before: who finds its call known, and who does
+// not, must still do the same.
+void repeated_broadcasts_of_mixed_types() {
+    const int rank = rank_in(MPI_COMM_WORLD);
+    const int size = size_of(MPI_COMM_WORLD);
+    MPI_Datatype four = MPI_DATATYPE_NULL;
+    check(MPI_Type_contiguous(4, MPI_INT, &four));
+    check(MPI_Type_commit(&four));
+    const std::function<bool(int, int)> takes_four[] = {[](int of, int) { return of == 0; },
+                                                        [](int of, int) { return of != 0; },
+                                                        [](int of, int call) { return (of + call) % 3 == 0; }};
+    for (const auto& does : takes_four)
+        for (int root = 0; root < size; ++root)
+            for (int call = 0; call < 6; ++call) {
+                std::array<int, 4> values{};
+                if (rank == root) std::iota(values.begin(), values.end(), call);
+                const bool by_four = does((rank - root + size) % size, call);
+                check(MPI_Bcast(values.data(), by_four ? 1 : 4, by_four ? four : MPI_INT, root, MPI_COMM_WORLD));
+                for (int i = 0; i < 4; ++i)
+                    require(values[static_cast<std::size_t>(i)] == call + i, "a repeated broadcast is wrong");
+            }
+    check(MPI_Type_free(&four));
+}
+
 struct Case {
     const char* name;
     void (*run)();
@@ -274,6 +299,7 @@ constexpr Case cases[] = {
     {"message_under_way", collective_while_a_message_is_under_way},
     {"polling", collectives_until_a_message_has_come},
     {"duplicates", duplicates_beside_sums},
+    {"mixed_types", repeated_broadcasts_of_mixed_types},
 };
 
 }  // namespace

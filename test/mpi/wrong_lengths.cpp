@@ -70,6 +70,9 @@ void test_bcasts(MPI_Comm comm, int rank, int size, bool goes_on) {
     const auto run = [&](const Lengths& lengths, int root) {
         const bool is_short = rank != root && rank == (root == size - 1 ? 0 : size - 1);
         const int room = is_short ? lengths.short_rank : lengths.root;
+        // So that the wrong call is the same as the one before on all ranks but one.
+        Buffer right(lengths.root);
+        for (int i = 0; i < 3; ++i) check(MPI_Bcast(right.data(), lengths.root, MPI_BYTE, root, comm));
         Buffer buffer(room);
         ++salt;
         if (rank == root) buffer.fill(room, salt);

@@ -66,7 +66,8 @@ inline bool may_run_in_order(const Plan& plan, std::uint64_t unit_bytes) {
 
 enum class Addresses : std::uint8_t { real, imaginary };
 
-// How one run is carried out: `carry_out` moves its messages, and returns how that went.
+// How one run is carried out: `carry_out` moves its messages, and returns how that went. It is told whether the thread would let itself be
+// cancelled anywhere: then it has to come to points at which it is.
 template <typename CarryOut>
 [[gnu::always_inline]] inline int begin_and_carry_out(OwnAlgorithms& own, ScratchLease& scratch, MPI_Datatype type,
                                                       const Elements& elements, MPI_Op op, CarryOut&& carry_out) {
@@ -74,7 +75,7 @@ template <typename CarryOut>
     UnfinishedRun run(own, scratch);
     own.network.begin(type, elements.bytes, op);
     if (own.transport.has_node()) own.transport.begin(elements);
-    Status status = carry_out();
+    Status status = carry_out(cancellation.was_anywhere());
     run.end(status);
     if (status == MPI_SUCCESS) status = own.transport.has_node() ? own.transport.outcome() : own.network.outcome();
     return status == MPI_SUCCESS ? status : error_of(own, status);
@@ -84,7 +85,10 @@ template <typename CarryOut>
 [[gnu::always_inline]] inline int run_plan_in_order(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers,
                                                     ScratchLease& scratch, MPI_Datatype type, const Elements& elements,
                                                     MPI_Op op, ElementOperations& operations) {
-    return begin_and_carry_out(own, scratch, type, elements, op, [&] {
+    return begin_and_carry_out(own, scratch, type, elements, op, [&](bool needs_points) {
+        // The MPI library's calls that wait have none.
+        if (needs_points) [[unlikely]]
+            return run_by_engine(own, plan, buffers, operations);
         return own.transport.has_node() ? run_in_order(plan, buffers, own.transport, operations)
                                         : run_in_order(plan, buffers, own.network, operations);
     });
@@ -96,7 +100,7 @@ inline int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buff
     if (addresses == Addresses::real && may_run_in_order(plan, elements.bytes))
         return run_plan_in_order(own, plan, buffers, scratch, type, elements, op, operations);
     return begin_and_carry_out(own, scratch, type, elements, op,
-                               [&] { return run_by_engine(own, plan, buffers, operations); });
+                               [&](bool) { return run_by_engine(own, plan, buffers, operations); });
 }
 
 // A plan that could run in order before.

@@ -109,8 +109,9 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
         SignatureBytes signature;
         std::optional<std::byte*> found;
         if (room >= length) found = find_signature(own, buffer, count, type, SignatureBytes::Side::output, signature);
-        if (room == length && is_predefined_type(type) && signature.is_empty() && found.has_value() &&
-            may_run_in_order(*plan, 1))
+        // Where all ranks are on one node the root's length is announced to them, by whatever type each of them has.
+        if (own.node == nullptr && room == length && is_predefined_type(type) && signature.is_empty() &&
+            found.has_value() && may_run_in_order(*plan, 1))
             own.repeated_bcast = {.count = count, .type = type, .root = root, .decision = &decision, .plan = plan};
         const bool is_root = communicator.rank() == root;
         std::byte* message = found.has_value() ? *found : scratch.get(length);

@@ -18,7 +18,7 @@ namespace {
 
 // For a call that asks: moves once what is in flight.
 inline void help_once() {
-    if (Background::is_any_in_flight()) [[unlikely]]
+    if (Background::may_be_in_flight()) [[unlikely]]
         Background::get().in_flight().drive();
 }
 
@@ -79,7 +79,7 @@ int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination
 }  // namespace
 
 int wrap_Wait(MPI_Request* request, MPI_Status* status) {
-    if (!Background::is_any_in_flight()) [[likely]]
+    if (!Background::may_be_in_flight()) [[likely]]
         return onward.Wait(request, status);
     return help_until([&](int& done) { return mpi.Test(request, &done, status); },
                       [&] { return onward.Wait(request, status); });
@@ -88,7 +88,7 @@ int wrap_Wait(MPI_Request* request, MPI_Status* status) {
 int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
     const bool is_openmpi = Process::vendor_kind() == VendorKind::openmpi;
     // With MPI_THREAD_MULTIPLE, Open MPI's waits for ever where one of them has failed, and the level is this library's doing.
-    if (is_openmpi && (Background::is_any_in_flight() || Background::get().told_level() >= 0)) {
+    if (is_openmpi && (Background::may_be_in_flight() || Background::get().told_level() >= 0)) {
         int status = MPI_SUCCESS;
         for (int done = 0; status == MPI_SUCCESS && done == 0;) {
             help_once();
@@ -96,7 +96,7 @@ int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
         }
         return status;
     }
-    if (!Background::is_any_in_flight() || count <= 0 || requests == nullptr) [[likely]]
+    if (!Background::may_be_in_flight() || count <= 0 || requests == nullptr) [[likely]]
         return onward.Waitall(count, requests, statuses);
     // One by one, and what has failed is complete, too: the vendor's own call says what became of all of them.
     int complete = 0;

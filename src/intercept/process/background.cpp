@@ -79,6 +79,7 @@ bool Background::leave() {
 
 std::string Background::start(int given) {
     const std::lock_guard lock(starting_);
+    if (given == MPI_THREAD_MULTIPLE) has_threads_ = true;
     if (mode_ != ProgressMode::off || asked_mode_ == ProgressMode::off || Process::get().finished()) return {};
     if (asked_mode_ == ProgressMode::calls) {
         mode_ = ProgressMode::calls;

@@ -32,13 +32,16 @@ public:
     static void open(const Settings& local);
 
     InFlight& in_flight() { return in_flight_; }
-    // Is anything in flight, and the calls that wait have to move it?
-    static bool calls_must_move() {
-        const InFlight& in_flight = instance_->in_flight_;
-        return in_flight.any() &&
-               (instance_->takes_calls_apart_.load(std::memory_order_relaxed) || in_flight.any_with_callers_part());
+    // Is anything in flight, or can something be before a call is over that waits, which another thread begins?
+    static bool may_be_in_flight() {
+        return instance_->in_flight_.any() || (instance_->takes_calls_apart_.load(std::memory_order_relaxed) &&
+                                               instance_->has_threads_.load(std::memory_order_relaxed));
     }
-    static bool is_any_in_flight() { return instance_->in_flight_.any(); }
+    // And have the calls that wait to move it?
+    static bool calls_must_move() {
+        return may_be_in_flight() && (instance_->takes_calls_apart_.load(std::memory_order_relaxed) ||
+                                      instance_->in_flight_.any_with_callers_part());
+    }
     // Have all ranks of MPI_COMM_WORLD to take the vendor's blocking collectives apart? A blocking one on one rank and a
     // non-blocking one on another do not match, so this is nothing that a rank decides by what it has in flight.
     static bool takes_collectives_apart() {
@@ -99,6 +102,7 @@ private:
     // Read by whatever threads make MPI calls, while another one sets a communicator up.
     std::atomic<bool> takes_calls_apart_{false};
     std::atomic<bool> takes_collectives_apart_{false};
+    std::atomic<bool> has_threads_{false};  // several of the application may be in MPI at the same time
     std::atomic<int> told_level_{-1};
     std::atomic<bool> has_idups_{false};
     InFlight in_flight_;

@@ -5,12 +5,12 @@
 
 namespace hcoll {
 
-// Asks again and again until test(is_done) is done or fails, or nothing is in flight any more: then the vendor may wait, which
-// `wait` is for.
+// Asks again and again until test(is_done) is done or fails, or nothing is in flight any more, nor can be before this is over: then the
+// vendor may wait, which `wait` is for.
 template <typename Test, typename Wait>
 __attribute__((noinline)) int help_until(Test&& test, Wait&& wait) {
     Background& background = Background::get();
-    while (Background::is_any_in_flight()) {
+    while (Background::may_be_in_flight()) {
         int is_done = 0;
         if (const int status = test(is_done); status != MPI_SUCCESS || is_done != 0) return status;
         background.help();

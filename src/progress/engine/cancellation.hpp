@@ -28,6 +28,8 @@ public:
     CancellationAtPoints(const CancellationAtPoints&) = delete;
     CancellationAtPoints& operator=(const CancellationAtPoints&) = delete;
     static void here() { pthread_testcancel(); }
+    // Did it let itself be cancelled anywhere before?
+    bool was_anywhere() const { return before_ == PTHREAD_CANCEL_ASYNCHRONOUS; }
 
 private:
     int before_ = PTHREAD_CANCEL_DEFERRED;

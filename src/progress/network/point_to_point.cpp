@@ -180,7 +180,7 @@ Status PointToPoint::finish_sends(Token first_left) {
     return MPI_SUCCESS;
 }
 
-// Of a receive that failed. A message that was too long has left what fits, and ends nothing else: ranks that this one sends to wait
+// Of a receive that failed. A message that was too long has left what fits (with MPICH nothing, often), and ends nothing else: ranks that this one sends to wait
 // for it. Returns what stops the run.
 Status PointToPoint::note_truncation(Status status) {
     int error_class = MPI_ERR_OTHER;
