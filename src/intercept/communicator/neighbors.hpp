@@ -23,7 +23,7 @@ public:
     bool is_complete() const { return next_ != MPI_COMM_NULL && previous_ != MPI_COMM_NULL; }
     MPI_Comm with_next() const { return next_; }
     Carriers carriers() const { return {next_, previous_, rank_, ranks_}; }
-    static constexpr std::size_t most_values = 16;
+    static constexpr std::size_t most_values = 32;
     // Replaces each value (at most so many) by the largest that any rank has, all ranks being in the same call: to the last rank and back. False, on
     // all ranks alike, where some rank lacks an edge or cannot use it. 2 (ranks - 1) steps.
     bool find_largest(std::span<std::uint64_t> values) const;

@@ -12,6 +12,7 @@ namespace hcoll {
 
 // In MPI_Init. Where ranks sit does not matter.
 SetUp::Result SetUp::make_among_neighbors() {
+    static_assert(fields <= Neighbors::most_values);
     const ErrorsReturn errors_return(of_.handle);
     agreed_ = Process::get().agreed();
     if (!settings().enable) return {.why_vendor = reason::disabled};
