@@ -147,7 +147,7 @@ struct OwnAlgorithms {
         bool is_proven;             // MPI defines the pair (there is a kernel), or the vendor takes it
     };
     // No more than there is room for from the beginning: they are looked up where no lack of memory can be told.
-    static constexpr std::size_t most_known_reductions = 64;
+    static constexpr std::size_t most_known_reductions = 16;
     std::vector<KnownReduction> known_reductions;
     // The last one, by collective, that ran over shared memory, or in order by a kernel: programs make the same call over and over.
     struct RepeatedReduction {

@@ -150,7 +150,9 @@ int SetUp::join_segment(const SegmentAddress& address) {
     SharedRooms& rooms = *own_->rooms;
     const int index = own_->placement->index_on_node(of_.rank);
     const int problem = index == 0 ? 0 : rooms.segment().open(address);
-    return problem == 0 ? enter(rooms.take()) : problem;
+    if (problem != 0) return problem;
+    rooms.touch(index);
+    return enter(rooms.take());
 }
 
 // This rank's part of that room. Returns 0 or an errno.
@@ -179,7 +181,8 @@ int SetUp::enter(int number) {
         if (use.collectives)
             own.node = std::make_unique<NodeCollectives>(
                 data, shape.collectives_buffer, placement, index,
-                Waiting(rooms.oversubscribed(), OwnAlgorithms::drive_vendor, &own, own.peers.get()));
+                Waiting(rooms.oversubscribed(), OwnAlgorithms::drive_vendor, &own, own.peers.get()),
+                rooms.accumulator());
         if (use.messages)
             own.transport.use_node(std::make_unique<NodeMessages>(data + shape.messages_offset, shape.messages_buffer,
                                                                   ranks, index, own.peers.get()),

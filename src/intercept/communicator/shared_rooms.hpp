@@ -42,11 +42,19 @@ public:
     }
     int reserve_peers() { return segment_.reserve(0, head_bytes(shape_)); }
 
+    // For the communicators in all rooms: no two threads are in collectives on them at the same time, or each would have a segment of its own.
+    const NodeCollectives::Accumulator& accumulator() const { return accumulator_; }
+
+    // Of all rooms, before any is used: this rank's first pages in each.
+    void touch(int index) {
+        if (!use_.collectives || SharedSegment::must_reserve()) return;
+        for (int room = 0; room < rooms(); ++room) NodeCollectives::touch(data(room), index, shape_.collectives_buffer);
+    }
+
     // From any thread. A room that was used is not zero any more, and never given back.
     int take() {
         const std::lock_guard lock(mutex_);
-        const auto rooms = static_cast<int>((segment_.address().bytes - head_bytes(shape_)) / room_bytes(shape_));
-        for (int room = 0; room < std::min(rooms, most); ++room)
+        for (int room = 0; room < rooms(); ++room)
             if (!std::exchange(is_taken_[static_cast<std::size_t>(room)], true)) return room;
         return none;
     }
@@ -69,6 +77,9 @@ private:
         return rounded_up(peers_offset(shape, most), page);
     }
     static std::size_t room_bytes(const SegmentUse::Shape& shape) { return rounded_up(shape.bytes, page); }
+    int rooms() const {
+        return std::min(static_cast<int>((segment_.address().bytes - head_bytes(shape_)) / room_bytes(shape_)), most);
+    }
     std::size_t offset(int room) const {
         return head_bytes(shape_) + static_cast<std::size_t>(room) * room_bytes(shape_);
     }
@@ -77,6 +88,7 @@ private:
     SegmentUse use_;
     SegmentUse::Shape shape_;
     bool oversubscribed_;
+    NodeCollectives::Accumulator accumulator_ = NodeCollectives::make_accumulator();
     SharedSegment segment_;
     std::mutex mutex_;
     std::array<bool, most> is_taken_{};

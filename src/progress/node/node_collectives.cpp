@@ -13,8 +13,20 @@ namespace hcoll {
 
 using namespace node_area;
 
+NodeCollectives::Accumulator NodeCollectives::make_accumulator() {
+    return {new (std::align_val_t{line}) std::byte[short_bytes],
+            [](std::byte* memory) { ::operator delete[](memory, std::align_val_t{line}); }};
+}
+
 NodeCollectives::Part NodeCollectives::own_part(int rank, std::size_t buffer_bytes) {
     return {page + static_cast<std::size_t>(rank) * Area::bytes(buffer_bytes), Area::bytes(buffer_bytes)};
+}
+
+void NodeCollectives::touch(std::byte* base, int rank, std::size_t buffer_bytes) {
+    std::byte* own = base + own_part(rank, buffer_bytes).offset;
+    const auto touch_page_of = [&](std::size_t at) { *const_cast<volatile std::byte*>(own + at) = std::byte{0}; };
+    for (std::size_t at = 0; at < offsetof(Area, slots) + rings[0].ring_bytes(); at += page) touch_page_of(at);
+    touch_page_of(sizeof(Area));  // the desk
 }
 
 std::size_t NodeCollectives::segment_bytes(int ranks, std::size_t buffer_bytes) {
@@ -22,7 +34,7 @@ std::size_t NodeCollectives::segment_bytes(int ranks, std::size_t buffer_bytes) 
 }
 
 NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank,
-                                 Waiting waiting)
+                                 Waiting waiting, Accumulator accumulator)
     : base_(base + page),
       lines_(base_ + offsetof(Area, slots)),
       buffer_bytes_(buffer_bytes),
@@ -33,7 +45,7 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
       single_copy_(desks(), rank, waiting_),
       group_of_rank_(static_cast<std::size_t>(placement.ranks())),
       operands_(static_cast<std::size_t>(placement.ranks())),
-      accumulator_(new (std::align_val_t{line}) std::byte[short_bytes]) {
+      accumulator_(accumulator != nullptr ? std::move(accumulator) : make_accumulator()) {
     hcoll::check(placement.nodes() == 1 && ranks_ > 1, "a segment is of the ranks of one node");
     const bool by_socket = ranks_ > flat_ranks && placement.is_in_rank_order() && placement.sockets_of_node(0) > 1;
     const int group_ranks = ranks_ <= flat_ranks ? ranks_ : flat_ranks;
@@ -53,8 +65,6 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
         if (group_of_rank_[static_cast<std::size_t>(each)] == group_of_rank_[static_cast<std::size_t>(rank)])
             group_.push_back(each);
 }
-
-void NodeCollectives::Free::operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{line}); }
 
 std::vector<std::byte*> NodeCollectives::desks() const {
     std::vector<std::byte*> list(static_cast<std::size_t>(ranks_));

@@ -69,10 +69,17 @@ public:
         std::size_t offset, bytes;
     };
     static Part own_part(int rank, std::size_t buffer_bytes);
+    // Has the system find memory for what a rank's first short messages touch of it, so that nobody waits for that then. The segment at
+    // `base` is not used yet.
+    static void touch(std::byte* base, int rank, std::size_t buffer_bytes);
 
     // `base` is zeroed memory of segment_bytes(placement.ranks(), buffer_bytes) bytes, page-aligned, that all ranks share.
     // All ranks of the placement are on one node, and agree on whether they share cores.
-    NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank, Waiting waiting);
+    // `accumulator`: as make_accumulator() gives it, for several of which one at a time is used; nullptr: one of its own.
+    using Accumulator = std::shared_ptr<std::byte>;
+    static Accumulator make_accumulator();
+    NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank, Waiting waiting,
+                    Accumulator accumulator = nullptr);
 
     // Lets long messages be copied once (SingleCopy::prove, to be tried on all ranks alike): the same answer on all ranks.
     bool use_single_copy(std::shared_ptr<PeerMemory> memory);
@@ -122,9 +129,6 @@ public:
 
 private:
     struct Area;
-    struct Free {
-        void operator()(std::byte* memory) const;
-    };
     static constexpr int no_root = SingleCopy::no_root;
 
     std::byte* area_base(int rank) const { return base_ + static_cast<std::size_t>(rank) * area_bytes_; }
@@ -214,13 +218,13 @@ private:
     std::vector<const std::byte*> operands_;  // of one combination, by rank
     int source_ = 0;                          // of the Bcast that was waited for
     int since_progress_ = 0;
-    std::uint64_t operation_ = 0;                   // so far, with messages
-    std::uint64_t known_done_ = 0;                  // all ranks are done with that many of them, at least
-    std::uint64_t barriers_ = 0;                    // so far
-    std::uint64_t block_number_ = 0;                // blocks so far
-    std::uint64_t known_consumed_ = 0;              // all are done with that many of them, at least
-    std::uint64_t known_ready_ = 0;                 // all have copied that many in, at least
-    std::unique_ptr<std::byte, Free> accumulator_;  // short_bytes
+    std::uint64_t operation_ = 0;       // so far, with messages
+    std::uint64_t known_done_ = 0;      // all ranks are done with that many of them, at least
+    std::uint64_t barriers_ = 0;        // so far
+    std::uint64_t block_number_ = 0;    // blocks so far
+    std::uint64_t known_consumed_ = 0;  // all are done with that many of them, at least
+    std::uint64_t known_ready_ = 0;     // all have copied that many in, at least
+    Accumulator accumulator_;           // short_bytes
 };
 
 }  // namespace hcoll
