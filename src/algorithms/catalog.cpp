@@ -21,14 +21,24 @@ constexpr std::string_view switch_names[] = {"no", "yes"};
 
 using Parameters = AlgorithmParameters;
 
+// What hcoll-tune tries of each.
+constexpr std::uint64_t segment_samples[] = {0,         4 * kibi,   8 * kibi,   16 * kibi,  32 * kibi,
+                                             64 * kibi, 128 * kibi, 256 * kibi, 512 * kibi, 1024 * kibi};
+constexpr std::uint64_t tree_radix_samples[] = {3, 4, 6, 8, 16};
+constexpr std::uint64_t exchange_radix_samples[] = {2, 3, 4, 8};
+constexpr std::uint64_t nap_radix_samples[] = {0, 2, 4};
+constexpr std::uint64_t leader_samples[] = {1, 2, 4, 8, 16, 256};
+
 constexpr Parameter size_parameter(std::string_view name, std::string_view help,
-                                   void (*set)(Parameters&, std::uint64_t), std::uint64_t (*get)(const Parameters&)) {
-    return {name, ParameterKind::size, 0, kibi * kibi * kibi, {}, help, set, get};
+                                   void (*set)(Parameters&, std::uint64_t), std::uint64_t (*get)(const Parameters&),
+                                   std::span<const std::uint64_t> samples) {
+    return {name, ParameterKind::size, 0, kibi * kibi * kibi, {}, help, set, get, samples};
 }
 constexpr Parameter number_parameter(std::string_view name, std::uint64_t minimum, std::uint64_t maximum,
                                      std::string_view help, void (*set)(Parameters&, std::uint64_t),
-                                     std::uint64_t (*get)(const Parameters&)) {
-    return {name, ParameterKind::number, minimum, maximum, {}, help, set, get};
+                                     std::uint64_t (*get)(const Parameters&),
+                                     std::span<const std::uint64_t> samples = {}) {
+    return {name, ParameterKind::number, minimum, maximum, {}, help, set, get, samples};
 }
 constexpr Parameter choice_parameter(std::string_view name, std::span<const std::string_view> names,
                                      std::string_view help, void (*set)(Parameters&, std::uint64_t),
@@ -39,7 +49,7 @@ constexpr Parameter choice_parameter(std::string_view name, std::span<const std:
 constexpr Parameter segment = size_parameter(
     "segment", "bytes of a segment; 0 sends the message whole",
     [](Parameters& p, std::uint64_t value) { p.pipeline.segment_bytes = value; },
-    [](const Parameters& p) { return p.pipeline.segment_bytes; });
+    [](const Parameters& p) { return p.pipeline.segment_bytes; }, segment_samples);
 constexpr Parameter sends = number_parameter(
     "sends", 1, max_window, "segments in flight to each peer",
     [](Parameters& p, std::uint64_t value) { p.pipeline.sends = static_cast<std::uint32_t>(value); },
@@ -79,15 +89,15 @@ constexpr Parameter tree_radix = number_parameter(
         for (Tree* each : {&p.tree, &p.levels.network, &p.levels.node, &p.levels.socket})
             each->radix = static_cast<int>(value);
     },
-    [](const Parameters& p) { return static_cast<std::uint64_t>(p.tree.radix); });
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.tree.radix); }, tree_radix_samples);
 constexpr Parameter exchange_radix = number_parameter(
     "radix", 2, 64, "how many ranks meet in a step of the exchange",
     [](Parameters& p, std::uint64_t value) { p.radix = static_cast<int>(value); },
-    [](const Parameters& p) { return static_cast<std::uint64_t>(p.radix); });
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.radix); }, exchange_radix_samples);
 constexpr Parameter nap_radix = number_parameter(
     "radix", 0, 256, "how many groups of nodes meet in a step; 0: as many as a node has ranks, 1 counts as 2",
     [](Parameters& p, std::uint64_t value) { p.radix = value == 1 ? 2 : static_cast<int>(value); },
-    [](const Parameters& p) { return static_cast<std::uint64_t>(p.radix); });
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.radix); }, nap_radix_samples);
 constexpr Parameter network = choice_parameter(
     "network", network_names, "tree among node leaders, or the MPI library's own non-blocking collective",
     [](Parameters& p, std::uint64_t value) {
@@ -122,7 +132,7 @@ constexpr Parameter in_turn = choice_parameter(
 constexpr Parameter leaders = number_parameter(
     "leaders", 1, 256, "leaders per node, as far as every node has ranks",
     [](Parameters& p, std::uint64_t value) { p.leaders = static_cast<int>(value); },
-    [](const Parameters& p) { return static_cast<std::uint64_t>(p.leaders); });
+    [](const Parameters& p) { return static_cast<std::uint64_t>(p.leaders); }, leader_samples);
 constexpr Parameter exchange = choice_parameter(
     "exchange", exchange_names, "how leaders exchange their slices",
     [](Parameters& p, std::uint64_t value) { p.exchange = static_cast<Exchange>(value); },
@@ -223,10 +233,10 @@ constexpr Algorithm list[] = {
      with(binomial, 0), pipelined},
     {Collective::bcast, "scatter_ring", "scatter, then allgather around a ring", bcast_scatter_ring,
      with(binomial, 128 * kibi), pipelined},
-    {Collective::bcast, "topology_tree", "one tree that follows nodes, sockets and cores, in segments", bcast_han,
-     with_levels(chain, chain, chain, 128 * kibi), bcast_levels, Order::always, true},
     {Collective::bcast, "han", "through network, node and socket, each level by a module of its own", bcast_han,
      with_levels(binomial, binomial, binomial, 512 * kibi), bcast_han_parameters, Order::always, true},
+    {Collective::bcast, "topology_tree", "one tree that follows nodes, sockets and cores, in segments", bcast_han,
+     with_levels(chain, chain, chain, 128 * kibi), bcast_levels, Order::always, true},
 
     {Collective::reduce, "flat", "from each rank to the root", reduce_tree, with(flat, 64 * kibi), pipelined},
     {Collective::reduce, "chain", "from rank to rank in segments; the most bandwidth for large messages", reduce_tree,
@@ -248,10 +258,10 @@ constexpr Algorithm list[] = {
      splitting},
     {Collective::reduce, "rabenseifner", "reduce-scatter, then gather", reduce_rabenseifner, with(binomial, 0),
      pipelined},
-    {Collective::reduce, "topology_tree", "one tree that follows nodes, sockets and cores, in segments", reduce_han,
-     with_levels(chain, chain, chain, 64 * kibi), reduce_levels, Order::in_rank_order, true, true},
     {Collective::reduce, "han", "through network, node and socket, each level by a module of its own", reduce_han,
      with_levels(binomial, binomial, binomial, 512 * kibi), reduce_han_parameters, Order::in_rank_order, true, true},
+    {Collective::reduce, "topology_tree", "one tree that follows nodes, sockets and cores, in segments", reduce_han,
+     with_levels(chain, chain, chain, 64 * kibi), reduce_levels, Order::in_rank_order, true, true},
     {Collective::reduce, "reproducible", "the same bits for any placement of the ranks and any root",
      reduce_reproducible, with(binomial, 512 * kibi), pipelined, Order::always, true},
 

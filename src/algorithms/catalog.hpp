@@ -57,6 +57,8 @@ struct Parameter {
     std::string_view help;
     void (*set)(AlgorithmParameters&, std::uint64_t);
     std::uint64_t (*get)(const AlgorithmParameters&);
+    // Values worth a try, beside which others are much like one of them; a choice's are all that it has. Empty: the default alone.
+    std::span<const std::uint64_t> samples = {};
 };
 
 // What an operation that does not commute needs, so that the algorithm combines operands in the order of ranks.

@@ -3,15 +3,18 @@
 //   hcoll-info                   for this machine
 //   mpiexec -n 4 hcoll-info      for that job: rank 0 prints
 //   hcoll-info --topology        only where ranks are, drawn; --layout 4x2x4:cyclic for a virtual layout, without a job
+//   hcoll-info --table FILE      what stands in a table of hcoll-tune, what is wrong with it, and who is chosen where
 //   hcoll-info --plan bcast --algorithm han --bytes 4M --layout 4x2x4    what an algorithm does; --svg draws it
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "info/job.hpp"
 #include "info/plan.hpp"
+#include "info/table.hpp"
 #include "info/topology.hpp"
 #include "tuning/settings.hpp"
 #include "tuning/text.hpp"
@@ -165,6 +168,11 @@ int run(int argc, char** argv) {
     app.add_flag("--reference", as_reference, "print the settings reference (docs/settings.md)");
     app.add_option("--mpi", mpi, "the MPI library to examine: a file or a name, such as libmpi.so.40");
     auto* draw = app.add_flag("--topology", topology, "draw where the ranks are (LIBHCOLL_TOPOLOGY is followed)");
+    std::string table_file;
+    auto* table =
+        app.add_option("--table", table_file,
+                       "list, check and draw a table of hcoll-tune; without a file that which is in force here")
+            ->expected(0, 1);
     auto* plan = app.add_option("--plan", plan_options.collective,
                                 "show what an algorithm does for a call of bcast, reduce, allreduce or barrier");
     auto* layout = app.add_option("--layout", plan_options.layout,
@@ -194,6 +202,12 @@ int run(int argc, char** argv) {
 
     std::vector<std::string> warnings;
     const Settings settings = parse_settings(hcoll_environment(), warnings);
+    if (table->count() != 0) {
+        const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+        return info::print_table({.file = table_file, .as_json = as_json},
+                                 (program.parent_path() / HCOLL_TABLES).lexically_normal().string(),
+                                 settings.table_file);
+    }
     if (plan->count() != 0) {
         plan_options.as_json = as_json;
         return info::print_plan(plan_options, settings, warnings);

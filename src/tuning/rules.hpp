@@ -1,7 +1,7 @@
 // The built-in rules: what runs where nothing was set.
 //
-// On one node a rule exists where, and only where, an algorithm was measured to be faster than the vendor's. Over several
-// nodes only long Allreduces have been measured; for the rest the cost model chooses (model_rules.hpp), from default parameters.
+// A rule exists where, and only where, an algorithm was measured to be faster than the vendor's. Besides, there is what the cost model
+// chooses over several nodes (model_rules.hpp), from default parameters: for those who ask for it (LIBHCOLL_RULES=model).
 #pragma once
 
 #include <span>
@@ -14,7 +14,8 @@ namespace hcoll {
 struct MeasuredRule {
     VendorKind vendor;
     Collective collective;
-    int fewest_ranks;  // on one node
+    int nodes;         // 1, or as many as that at most
+    int fewest_ranks;  // of a node
     int most_ranks;
     std::uint64_t largest_bytes;  // of the message; ranges of equal ranks stand in ascending order
     std::string_view choice;      // as a setting would give it

@@ -14,6 +14,8 @@ Decision vendor_decision(std::string why) {
     return {.algorithm = nullptr, .parameters = {}, .what = "vendor", .why = std::move(why)};
 }
 
+}  // namespace
+
 Decision decision_of(const AlgorithmChoice& choice, std::string why) {
     if (choice.kind == AlgorithmChoice::Kind::shared)
         return {.algorithm = nullptr,
@@ -29,6 +31,8 @@ Decision decision_of(const AlgorithmChoice& choice, std::string why) {
             .why = std::move(why)};
 }
 
+namespace {
+
 Decision decision_of_rule(Collective collective, std::string_view text, std::string why) {
     AlgorithmChoice choice;
     const auto problem = parse_choice(collective, text, choice);
@@ -41,11 +45,18 @@ void add_row(DecisionTable& table, std::uint64_t largest_bytes, Decision decisio
         table.push_back({largest_bytes, std::move(decision)});
 }
 
-DecisionTable measured_table(VendorKind vendor, Collective collective, int ranks, bool has_shared_memory) {
+int ranks_per_node(const Placement& placement) {
+    return (placement.ranks() + placement.nodes() - 1) / placement.nodes();
+}
+
+DecisionTable measured_table(VendorKind vendor, Collective collective, const Placement& placement,
+                             bool has_shared_memory) {
+    const int nodes = placement.nodes();
+    const int ranks = ranks_per_node(placement);
     DecisionTable table;
     for (const MeasuredRule& rule : measured_rules()) {
         if (rule.vendor != vendor || rule.collective != collective || ranks < rule.fewest_ranks ||
-            ranks > rule.most_ranks)
+            ranks > rule.most_ranks || nodes > rule.nodes || (nodes == 1) != (rule.nodes == 1))
             continue;
         Decision decision = decision_of_rule(collective, rule.choice, "built-in rule (measured)");
         if (has_shared_memory || !decision.shared) add_row(table, rule.largest_bytes, std::move(decision));
@@ -54,14 +65,72 @@ DecisionTable measured_table(VendorKind vendor, Collective collective, int ranks
 }
 
 DecisionTable modelled_table(Collective collective, const Placement& placement) {
-    const int nodes = placement.nodes();
-    const int ranks_per_node = (placement.ranks() + nodes - 1) / nodes;
+    const int ranks = ranks_per_node(placement);
     DecisionTable table;
     for (const ModelledRule& rule : modelled_rules()) {
-        if (rule.collective != collective || nodes > rule.most_nodes || ranks_per_node > rule.most_ranks_per_node)
+        if (rule.collective != collective || placement.nodes() > rule.most_nodes || ranks > rule.most_ranks_per_node)
             continue;
         add_row(table, rule.largest_bytes, decision_of_rule(collective, rule.choice, "built-in rule (model)"));
     }
+    return table;
+}
+
+// Rows end where the table ends: the last one has no bound.
+void add_last_row(DecisionTable& table, Decision decision) {
+    add_row(table, std::numeric_limits<std::uint64_t>::max(), std::move(decision));
+}
+
+// What the machine's table says, and `built_in` where it says nothing.
+DecisionTable with_machine_table(const Settings& settings, const TableCall& call, const Placement& placement,
+                                 bool has_shared_memory, DecisionTable built_in) {
+    if (settings.table == nullptr) return built_in;
+    const auto parsed = [&](std::string_view text) {
+        AlgorithmChoice choice;
+        const auto problem = call.is_nonblocking ? parse_nonblocking_choice(call.collective, text, choice)
+                                                 : parse_choice(call.collective, text, choice);
+        return problem ? AlgorithmChoice{.kind = AlgorithmChoice::Kind::vendor, .algorithm = nullptr, .parameters = {}}
+                       : choice;
+    };
+    const auto look = [&](const auto& can_run) {
+        return look_up(*settings.table, call, placement.nodes(), ranks_per_node(placement), can_run);
+    };
+    const std::vector<TableRow> rows = look(
+        [&](std::string_view text) { return has_shared_memory || parsed(text).kind != AlgorithmChoice::Kind::shared; });
+    if (rows.empty()) return built_in;
+    // What operations run that others cannot: in the order of ranks, with no kernel, by messages of the library's own alone.
+    const std::vector<TableRow> of_any_operation =
+        !is_reduction(call.collective) ? std::vector<TableRow>{} : look([&](std::string_view text) {
+            const AlgorithmChoice choice = parsed(text);
+            return choice.kind == AlgorithmChoice::Kind::vendor ||
+                   (choice.kind == AlgorithmChoice::Kind::own && !needs_leaders(*choice.algorithm, choice.parameters) &&
+                    keeps_order(*choice.algorithm, choice.parameters, placement));
+        });
+    DecisionTable table;
+    std::size_t of_operation = 0;
+    std::size_t of_built_in = 0;
+    std::uint64_t from = 0;
+    for (const TableRow& row : rows)
+        while (table.empty() || table.back().largest_bytes < row.largest_bytes) {
+            std::uint64_t to = row.largest_bytes;
+            Decision decision;
+            if (row.choice.empty()) {
+                while (built_in[of_built_in].largest_bytes < from) ++of_built_in;
+                decision = built_in[of_built_in].decision;
+                to = std::min(to, built_in[of_built_in].largest_bytes);
+            } else {
+                decision = decision_of(parsed(row.choice), row.why);
+                if (!of_any_operation.empty()) {
+                    while (of_any_operation[of_operation].largest_bytes < from) ++of_operation;
+                    const TableRow& next_best = of_any_operation[of_operation];
+                    to = std::min(to, next_best.largest_bytes);
+                    if (next_best.choice != row.choice && !next_best.choice.empty() && next_best.choice != "vendor")
+                        decision.next_best =
+                            std::make_shared<const Decision>(decision_of(parsed(next_best.choice), next_best.why));
+                }
+            }
+            add_row(table, to, std::move(decision));
+            from = to + 1;
+        }
     return table;
 }
 
@@ -131,21 +200,27 @@ DecisionTable make_nonblocking_table(const Settings& settings, VendorKind vendor
         split(decision);
         return {{.decision = std::move(decision)}};
     }
-    // Below, a call is over before its rank can compute, and on one node ranks and threads would want the same cores.
-    constexpr std::uint64_t too_short = (64 << 10) - 1;
     const Decision of_vendor = vendor_decision("built-in rule (non-blocking)");
-    if (placement.nodes() == 1) return {{.decision = of_vendor}};
-    // Longer messages begin with a handshake in MPICH, and each half of it waits for somebody to look (docs/tuning.md).
-    constexpr std::uint64_t without_handshake = 16 << 10;
-    DecisionTable table{{too_short, of_vendor}};
-    for (SizeRange& range : modelled_table(collective, placement)) {
-        range.decision.do_without_leaders();
-        if (range.decision.algorithm == nullptr) range.decision = of_vendor;
-        if (vendor == VendorKind::mpich && has_root(collective)) range.decision.shorten_segments(without_handshake);
-        add_row(table, range.largest_bytes, std::move(range.decision));
+    DecisionTable built_in;
+    // On so small clusters what the model chooses was measured beside computation (docs/tuning.md, "Non-blocking").
+    constexpr int most_measured = 4;
+    const bool is_measured = placement.nodes() <= most_measured && ranks_per_node(placement) <= most_measured;
+    if (placement.nodes() > 1 && (is_measured || settings.rules == RuleSet::model)) {
+        // Below, a call is over before its rank can compute, and on one node ranks and threads would want the same cores.
+        constexpr std::uint64_t too_short = (64 << 10) - 1;
+        // Longer messages begin with a handshake in MPICH, and each half of it waits for somebody to look (docs/tuning.md).
+        constexpr std::uint64_t without_handshake = 16 << 10;
+        built_in.push_back({too_short, of_vendor});
+        for (SizeRange& range : modelled_table(collective, placement)) {
+            range.decision.do_without_leaders();
+            if (range.decision.algorithm == nullptr) range.decision = of_vendor;
+            if (vendor == VendorKind::mpich && has_root(collective)) range.decision.shorten_segments(without_handshake);
+            add_row(built_in, range.largest_bytes, std::move(range.decision));
+        }
     }
-    if (table.back().largest_bytes != std::numeric_limits<std::uint64_t>::max())
-        table.push_back({.decision = of_vendor});
+    add_last_row(built_in, of_vendor);
+    DecisionTable table = with_machine_table(settings, {collective, true}, placement, false, std::move(built_in));
+    for (SizeRange& range : table) split(range.decision);
     return table;
 }
 
@@ -159,12 +234,10 @@ DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, C
         const std::string setting = fmt::format("LIBHCOLL_{}", to_upper(name_of(collective)));
         return {{.decision = decision_of(choice, fmt::format("setting {}", setting))}};
     }
-    DecisionTable table = placement.nodes() == 1
-                              ? measured_table(vendor, collective, placement.ranks(), has_shared_memory)
-                              : modelled_table(collective, placement);
-    if (table.empty() || table.back().largest_bytes != std::numeric_limits<std::uint64_t>::max())
-        table.push_back({.decision = vendor_decision("built-in rule (measured)")});
-    return table;
+    DecisionTable built_in = measured_table(vendor, collective, placement, has_shared_memory);
+    if (settings.rules == RuleSet::model && placement.nodes() > 1) built_in = modelled_table(collective, placement);
+    add_last_row(built_in, vendor_decision("built-in rule (measured)"));
+    return with_machine_table(settings, {collective, false}, placement, has_shared_memory, std::move(built_in));
 }
 
 }  // namespace hcoll

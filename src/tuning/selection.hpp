@@ -2,15 +2,14 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tuning/settings.hpp"
+#include "tuning/vendor_kind.hpp"
 
 namespace hcoll {
-
-// The MPI underneath, as far as the rules differ between them.
-enum class VendorKind : std::uint8_t { mpich, openmpi };
 
 struct Decision {
     const Algorithm* algorithm = nullptr;  // nullptr: the vendor's own, or shared memory
@@ -20,6 +19,8 @@ struct Decision {
     std::string what;         // for reports: algorithm with its parameters, or "vendor"
     std::string why;          // the setting or the rule
     bool keeps_order = true;  // it can run operations that do not commute, where its ranks sit
+    // A plan for operations that this cannot run, of those that the table has; nullptr: the vendor's.
+    std::shared_ptr<const Decision> next_best = nullptr;
 
     void note_order(const Placement& placement) {
         keeps_order = algorithm == nullptr || hcoll::keeps_order(*algorithm, parameters, placement);
@@ -34,6 +35,9 @@ struct Decision {
     // Of an algorithm in segments: they are to be no longer than that.
     void shorten_segments(std::uint64_t most_bytes);
 };
+
+// Of a choice that is not automatic.
+Decision decision_of(const AlgorithmChoice& choice, std::string why);
 
 // Decisions by bytes of the message's type signature, in ascending order; the last one has no bound.
 struct SizeRange {

@@ -9,11 +9,24 @@
 
 namespace hcoll {
 
+std::optional<std::uint64_t> parse_parameter_value(const Parameter& parameter, std::string_view text) {
+    if (parameter.kind == ParameterKind::choice) {
+        const auto found = std::find(parameter.names.begin(), parameter.names.end(), text);
+        if (found == parameter.names.end()) return std::nullopt;
+        return static_cast<std::uint64_t>(found - parameter.names.begin());
+    }
+    if (parameter.kind == ParameterKind::number_or_auto && to_lower(text) == "auto") return automatic_number;
+    const auto value = parse_size(text);
+    if (!value || *value < parameter.minimum || *value > parameter.maximum) return std::nullopt;
+    return value;
+}
+
 namespace {
 
 using Problem = std::optional<std::string>;
 
 constexpr std::string_view prefix = "LIBHCOLL_";
+constexpr std::string_view table_key = "table";  // among the agreed settings: what stands in it
 
 // What a choice may be besides an algorithm.
 struct ChoiceWord {
@@ -27,18 +40,6 @@ constexpr ChoiceWord choice_words[] = {{"auto", AlgorithmChoice::Kind::automatic
 std::string meant(std::string_view word, std::span<const std::string_view> candidates) {
     const std::string_view guess = nearest(word, candidates);
     return guess.empty() ? std::string() : fmt::format("; did you mean {}?", guess);
-}
-
-std::optional<std::uint64_t> parse_parameter(const Parameter& parameter, std::string_view text) {
-    if (parameter.kind == ParameterKind::choice) {
-        const auto found = std::find(parameter.names.begin(), parameter.names.end(), text);
-        if (found == parameter.names.end()) return std::nullopt;
-        return static_cast<std::uint64_t>(found - parameter.names.begin());
-    }
-    if (parameter.kind == ParameterKind::number_or_auto && to_lower(text) == "auto") return automatic_number;
-    const auto value = parse_size(text);
-    if (!value || *value < parameter.minimum || *value > parameter.maximum) return std::nullopt;
-    return value;
 }
 
 Problem parse_parameters(std::string_view text, const Algorithm& algorithm, AlgorithmParameters& parameters) {
@@ -56,7 +57,7 @@ Problem parse_parameters(std::string_view text, const Algorithm& algorithm, Algo
         if (equals == std::string_view::npos)
             return fmt::format("the parameter {} of {} has no value; write {}={}", key, algorithm.name, key,
                                parameter_text(**found, algorithm.defaults));
-        const auto value = parse_parameter(**found, item.substr(equals + 1));
+        const auto value = parse_parameter_value(**found, item.substr(equals + 1));
         if (!value)
             return fmt::format("'{}' is no value for {} of {}, which is {}", item.substr(equals + 1), key,
                                algorithm.name, parameter_range(**found));
@@ -177,6 +178,28 @@ const std::vector<Setting>& registry() {
         choice_setting<Collective::gather>("LIBHCOLL_GATHER", "what MPI_Gather runs"),
         choice_setting<Collective::scatter>("LIBHCOLL_SCATTER", "what MPI_Scatter runs"),
         choice_setting<Collective::allgather>("LIBHCOLL_ALLGATHER", "what MPI_Allgather runs"),
+        {"LIBHCOLL_TABLE", "file", "auto, off, or the name of a file",
+         "what hcoll-tune has measured on this machine: a JSON file, which rank 0 reads; it goes before the built-in "
+         "rules. auto "
+         "looks for one by the name of the cluster, or of network and CPU, where the library is installed "
+         "(share/libhcoll/tables)",
+         true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             settings.table_file = text;
+             return std::nullopt;
+         },
+         [](const Settings& settings) { return settings.table_file; }},
+        {"LIBHCOLL_RULES", "rules", "measured or model",
+         "what chooses where neither a setting nor the table does: rules that were measured (all else is the MPI "
+         "library's), or, "
+         "over several nodes, also what a cost model says for a network of 100 Gbit/s",
+         true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             return parse_name(text, rule_set_names, "set of rules", settings.rules);
+         },
+         [](const Settings& settings) {
+             return std::string(rule_set_names[static_cast<std::size_t>(settings.rules)]);
+         }},
         {"LIBHCOLL_REPRODUCIBLE", "switch", "0 or 1",
          "1 gives Reduce and Allreduce the same bits for any placement of the same ranks; algorithms that do not are "
          "replaced by one that does; a warning names what stays with the MPI library (LIBHCOLL_COMMUNICATORS)",
@@ -384,18 +407,27 @@ std::optional<std::string> parse_nonblocking_choice(Collective collective, std::
     return std::nullopt;
 }
 
-std::string choice_text(const AlgorithmChoice& choice) {
+namespace {
+
+std::string text_of(const AlgorithmChoice& choice, bool with_defaults) {
     if (choice.single_copy != 0) return fmt::format("shared:single_copy={}", size_text(choice.single_copy));
     for (const auto& [word, kind] : choice_words)
         if (choice.kind == kind) return std::string(word);
     std::string text(choice.algorithm->name);
     char separator = ':';
     for (const Parameter* parameter : choice.algorithm->parameters) {
+        if (!with_defaults && parameter->get(choice.parameters) == parameter->get(choice.algorithm->defaults)) continue;
         text += fmt::format("{}{}={}", separator, parameter->name, parameter_text(*parameter, choice.parameters));
         separator = ',';
     }
     return text;
 }
+
+}  // namespace
+
+std::string choice_text(const AlgorithmChoice& choice) { return text_of(choice, true); }
+
+std::string short_choice_text(const AlgorithmChoice& choice) { return text_of(choice, false); }
 
 std::span<const Setting> settings_registry() { return registry(); }
 
@@ -470,13 +502,19 @@ std::string agreed_text(const Settings& settings) {
     std::string text;
     for (const Setting& setting : registry())
         if (setting.agreed) text += fmt::format("{}={}\n", setting.name, setting.text(settings));
+    if (settings.table != nullptr) text += fmt::format("{}={}\n", table_key, wire_text(*settings.table));
     return text;
 }
 
 void adopt_agreed_text(std::string_view text, Settings& settings) {
+    settings.table = nullptr;
     for (const std::string_view line : split(text, '\n')) {
         const std::size_t equals = line.find('=');
         if (equals == std::string_view::npos) continue;
+        if (line.substr(0, equals) == table_key) {
+            if (auto table = parse_wire_text(line.substr(equals + 1)))
+                settings.table = std::make_shared<const Table>(std::move(*table));
+        }
         for (const Setting& setting : registry())
             if (setting.agreed && setting.name == line.substr(0, equals))
                 setting.parse(settings, line.substr(equals + 1));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "algorithms/catalog.hpp"
 #include "topology/virtual_layout.hpp"
+#include "tuning/table.hpp"
 
 namespace hcoll {
 
@@ -34,9 +36,14 @@ std::optional<std::string> parse_nonblocking_choice(Collective collective, std::
                                                     AlgorithmChoice& choice);
 // The same in full: algorithm and every parameter.
 std::string choice_text(const AlgorithmChoice& choice);
+// The same with those parameters alone that are not the algorithm's defaults.
+std::string short_choice_text(const AlgorithmChoice& choice);
 
 // May it run where ranks keep to neighbors (LIBHCOLL_SPARSE)?
 bool keeps_to_neighbors(const AlgorithmChoice& choice);
+
+// One parameter's value from text; nothing where it has no such value.
+std::optional<std::uint64_t> parse_parameter_value(const Parameter& parameter, std::string_view text);
 
 // A parameter's value, and its valid values in words.
 std::string parameter_text(const Parameter& parameter, const AlgorithmParameters& parameters);
@@ -57,6 +64,11 @@ inline constexpr std::string_view gpu_use_names[] = {"auto", "on", "off"};
 enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
 inline constexpr std::string_view log_level_names[] = {"off", "error", "warn", "info", "debug"};
 
+// LIBHCOLL_RULES: what is chosen by where neither a setting nor a table says anything: rules that were measured, or also those that a
+// cost model says.
+enum class RuleSet : std::uint8_t { measured, model };
+inline constexpr std::string_view rule_set_names[] = {"measured", "model"};
+
 // LIBHCOLL_SETUP_CALLS=auto.
 inline constexpr std::uint64_t automatic_setup_calls = ~std::uint64_t{0};
 
@@ -65,7 +77,9 @@ struct Settings {
     std::array<AlgorithmChoice, nonblocking_count> nonblocking_choices;  // of the collectives that begin the list
     VirtualLayout topology;
     std::string report = "0";
-    std::vector<int> progress_cores;  // empty: auto
+    std::string table_file = "auto";               // LIBHCOLL_TABLE: a file, auto, or off
+    std::shared_ptr<const Table> table = nullptr;  // what was read from it, or from what auto has found
+    std::vector<int> progress_cores;               // empty: auto
     std::uint64_t setup_calls = automatic_setup_calls;
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;
@@ -77,6 +91,7 @@ struct Settings {
     SingleCopyWay single_copy = SingleCopyWay::automatic;
     ProgressMode progress = ProgressMode::automatic;
     GpuUse gpu = GpuUse::automatic;
+    RuleSet rules = RuleSet::measured;
     LogLevel log = LogLevel::warn;
 
     bool leave_all_to_vendor() const {

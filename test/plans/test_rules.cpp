@@ -10,6 +10,12 @@
 namespace hcoll::test {
 namespace {
 
+const Settings by_model = [] {
+    Settings settings;
+    settings.rules = RuleSet::model;
+    return settings;
+}();
+
 TEST(Rules, ThatWereMeasuredNameAlgorithmsThatExistAndStandInOrder) {
     const MeasuredRule* previous = nullptr;
     for (const MeasuredRule& rule : measured_rules()) {
@@ -17,7 +23,8 @@ TEST(Rules, ThatWereMeasuredNameAlgorithmsThatExistAndStandInOrder) {
         EXPECT_FALSE(parse_choice(rule.collective, rule.choice, choice)) << rule.choice;
         EXPECT_LE(rule.fewest_ranks, rule.most_ranks);
         const bool follows = previous != nullptr && previous->vendor == rule.vendor &&
-                             previous->collective == rule.collective && previous->fewest_ranks == rule.fewest_ranks;
+                             previous->collective == rule.collective && previous->nodes == rule.nodes &&
+                             previous->fewest_ranks == rule.fewest_ranks;
         // Behind all sizes over shared memory stand the rules for where there is none.
         const bool begins_anew = previous != nullptr && previous->choice.starts_with("shared") &&
                                  !rule.choice.starts_with("shared") && previous->largest_bytes == ~std::uint64_t{0};
@@ -37,7 +44,7 @@ TEST(Rules, ThatWereModelledCoverEverySizeAtEveryPlaceByWhatTheModelChoosesFrom)
             for (const Collective collective :
                  {Collective::bcast, Collective::reduce, Collective::allreduce, Collective::barrier}) {
                 const DecisionTable table =
-                    make_decision_table(Settings{}, VendorKind::mpich, collective, *layout.placement, false);
+                    make_decision_table(by_model, VendorKind::mpich, collective, *layout.placement, false);
                 EXPECT_EQ(table.back().largest_bytes, ~std::uint64_t{0});
                 for (std::size_t i = 0; i < table.size(); ++i) {
                     EXPECT_NE(table[i].decision.algorithm, nullptr);
@@ -65,7 +72,7 @@ TEST(Rules, ThatWereModelledAreNowhereFarFromTheBestOfTheModel) {
             for (const Collective collective :
                  {Collective::bcast, Collective::reduce, Collective::allreduce, Collective::barrier}) {
                 const DecisionTable table =
-                    make_decision_table(Settings{}, VendorKind::mpich, collective, placement, false);
+                    make_decision_table(by_model, VendorKind::mpich, collective, placement, false);
                 const std::uint64_t most_bytes = has_message(collective) ? 2U << 20 : 8;
                 for (std::uint64_t bytes = 8; bytes <= most_bytes; bytes *= 8) {
                     const auto choices = modelled_choices(collective, placement, bytes, default_machine());

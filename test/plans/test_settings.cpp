@@ -176,7 +176,9 @@ TEST(Selection, InTheBackgroundRunsWhatASettingSaysOrWhatIsLongAndCrossesNodes) 
         make_nonblocking_table(settings, VendorKind::openmpi, Collective::allreduce, two_nodes, 1);
     for (const std::uint64_t bytes : {8ULL, 1ULL << 20, 1ULL << 40}) EXPECT_FALSE(decide(inside, bytes).is_own());
     EXPECT_FALSE(decide(across, 8).is_own());
-    for (const SizeRange& range : make_nonblocking_table({}, VendorKind::mpich, Collective::reduce, two_nodes, 1)) {
+    const DecisionTable reduce = make_nonblocking_table({}, VendorKind::mpich, Collective::reduce, two_nodes, 1);
+    EXPECT_TRUE(decide(reduce, 1 << 20).is_own());
+    for (const SizeRange& range : reduce) {
         EXPECT_LE(range.decision.parameters.pipeline.segment_bytes, 16U << 10) << range.decision.what;
     }
     EXPECT_TRUE(decide(across, 1 << 20).is_own());

@@ -89,6 +89,11 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
             why = reason::no_kernel;
         else if (!decision->keeps_order && !commutes()) [[unlikely]]
             why = reason::order;
+        // Told by the operation, which is the same on all ranks.
+        if ((why == reason::no_kernel || why == reason::order) && decision->next_best != nullptr) [[unlikely]] {
+            decision = decision->next_best.get();
+            why = nullptr;
+        }
     }
     if (why != nullptr) return noted(name, count, type, "vendor", why, pass_on);
     return noted(name, count, type, decision->what, decision->why, [&] { return run(*communicator, *decision); });

@@ -77,6 +77,7 @@ int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
 int wrap_Comm_free(MPI_Comm* comm);
 int wrap_Comm_disconnect(MPI_Comm* comm);
 int wrap_Comm_revoke(MPI_Comm comm);
+int wrap_Comm_set_info(MPI_Comm comm, MPI_Info info);
 int wrap_Comm_dup(MPI_Comm comm, MPI_Comm* made);
 int wrap_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made);
 int wrap_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made);

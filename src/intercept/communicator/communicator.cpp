@@ -4,9 +4,11 @@
 #include <new>
 #include <utility>
 
+#include "intercept/communicator/chosen_calls.hpp"
 #include "intercept/communicator/process_group.hpp"
 #include "intercept/communicator/set_up.hpp"
 #include "intercept/process/background.hpp"
+#include "intercept/process/errors_return.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/together.hpp"
 #include "intercept/types/datatype.hpp"
@@ -193,10 +195,56 @@ bool Communicator::is_valid_type(MPI_Datatype type) {
     return true;
 }
 
+// ---- asked to run something ----
+
+int Communicator::note_info(MPI_Comm handle, MPI_Info info) {
+    Communicator* state = nullptr;
+    if (const int status = attach(handle, state); status != MPI_SUCCESS) return status;
+    if (state == nullptr || state->reach_ != Reach::world || state->size_ == 1) return MPI_SUCCESS;
+    if (!Process::get().agreed()->settings.enable) return MPI_SUCCESS;
+    std::vector<std::string> mistakes;
+    const ChosenCalls chosen = ChosenCalls::of(info, mistakes);
+    // Has any rank something to ask for, and do all ask for the same?
+    const ErrorsReturn errors_return(handle);
+    const std::uint64_t hash = chosen.hash();
+    const std::array<std::uint64_t, 3> mine = {hash, ~hash, chosen.is_empty() ? 0U : 1U};
+    std::array<std::uint64_t, 3> all{};
+    const int status =
+        mpi.Allreduce(mine.data(), all.data(), static_cast<int>(all.size()), MPI_UINT64_T, MPI_MAX, handle);
+    if (status != MPI_SUCCESS) return status;
+    if (all[0] != ~all[1])
+        mistakes.emplace_back("MPI_Comm_set_info: the ranks do not ask for the same; nothing changes");
+    if (state->rank_ == 0)
+        for (const std::string& mistake : mistakes) log_line(LogLevel::warn, mistake);
+    if (all[0] == ~all[1] && all[2] != 0) state->choose(chosen);
+    return MPI_SUCCESS;
+}
+
+void Communicator::choose(const ChosenCalls& chosen) {
+    if (own_ == nullptr || !own_->has_everything) {
+        let_go_of_own();
+        mode_ = Mode::counting;
+        set_up(true, true);
+    }
+    if (own_ == nullptr || !own_->has_everything) {
+        if (rank_ == 0)
+            log_line(LogLevel::warn, "MPI_Comm_set_info: a communicator of {} ranks stays with the MPI library: {}",
+                     size_, mode_ == Mode::vendor ? why_vendor_ : why_counting_);
+        return;
+    }
+    std::vector<std::string> mistakes;
+    if (own_->usual_decisions == nullptr) own_->usual_decisions = own_->decisions;
+    own_->decide_by(chosen.over(*own_->usual_decisions, *own_, mistakes));
+    vendor_only_ = own_->decisions->vendor_only;
+    nonblocking_vendor_only_ = own_->decisions->nonblocking_vendor_only;
+    if (rank_ == 0)
+        for (const std::string& mistake : mistakes) log_line(LogLevel::warn, mistake);
+}
+
 // ---- set up, used, given up ----
 
 // `at_once`: a setting wants it, earned or not.
-void Communicator::set_up(bool at_once) {
+void Communicator::set_up(bool at_once, bool with_everything) {
     const bool is_automatic = Process::get().agreed()->settings.setup_calls == automatic_setup_calls;
     SetUp::Result result{.why_vendor = reason::no_memory};
     try {
@@ -206,6 +254,7 @@ void Communicator::set_up(bool at_once) {
                         .reach = reach_,
                         .is_watched = is_watched_,
                         .is_at_once = at_once || !is_automatic || reach_ == Reach::start || handle_ == MPI_COMM_WORLD,
+                        .wants_everything = with_everything,
                         .calls = calls_,
                         .bytes = bytes_,
                         .user = this})
@@ -245,6 +294,7 @@ void Communicator::let_go_of_own() {
     vendor_only_ = {};
     nonblocking_vendor_only_ = {};
     known_type_ = MPI_DATATYPE_NULL;
+    if (own->usual_decisions != nullptr) own->decide_by(std::exchange(own->usual_decisions, nullptr));
     ProcessGroups::get().note_life(own->uses - uses_before_);
     ProcessGroups::get().hand_over(*std::exchange(group_, nullptr), *own, nullptr);
     // Nobody else will come for it, and the session may end.

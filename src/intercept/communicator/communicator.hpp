@@ -28,6 +28,7 @@
 
 namespace hcoll {
 
+class ChosenCalls;   // chosen_calls.hpp
 class ProcessGroup;  // process_group.hpp
 
 // Why a call is passed on to the vendor, in the words of the report.
@@ -80,6 +81,8 @@ public:
     static int count_call(MPI_Comm handle, Collective collective, std::uint64_t bytes);
     // Where all ranks wait for all: sets it up, if its ranks have agreed on their settings and it is not yet.
     static int set_up_now(MPI_Comm handle);
+    // After MPI_Comm_set_info, on all its ranks: what it asks to run (chosen_calls.hpp) is run from now on.
+    static int note_info(MPI_Comm handle, MPI_Info info);
     // In the call that has made it, on all its ranks: the same where a setting wants it at once.
     static int note_birth(MPI_Comm handle);
     // Around the vendor's MPI_Comm_free or MPI_Comm_disconnect of the application's communicator: nothing more runs here on it, and
@@ -158,7 +161,8 @@ private:
     struct Registry;
     static PerProcess<Registry> registry_;
     static int attach(MPI_Comm handle, Communicator*& state);
-    void set_up(bool at_once);
+    void set_up(bool at_once, bool with_everything = false);
+    void choose(const ChosenCalls& chosen);
     void give_to_vendor(const char* why);
     void begin_own(ProcessGroup& group, OwnAlgorithms& own);
     void let_go_of_own();

@@ -34,6 +34,15 @@ void OwnAlgorithms::revoke() {
                 log_line(LogLevel::warn, "a duplicate cannot be revoked (MPI error {})", status);
 }
 
+void OwnAlgorithms::decide_by(std::shared_ptr<const CallDecisions> others) {
+    plans.clear();
+    nonblocking.plans.clear();
+    repeated_reductions = {};
+    repeated_bcast = {};
+    repeated_barrier = {};
+    decisions = std::move(others);
+}
+
 void OwnAlgorithms::free_communicators() {
     if (neighbors.is_complete()) {
         neighbors.free();

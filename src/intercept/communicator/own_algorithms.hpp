@@ -122,11 +122,15 @@ struct OwnAlgorithms {
     Neighbors neighbors;  // complete where the ranks keep to them
     int tag_upper_bound;
     MPI_Comm leaders;                    // of the nodes' leaders, where an algorithm wants it, on those that are
+    bool has_leaders = false;            // do they have one? The same on all ranks
+    bool has_everything = false;         // all that any choice needs, as far as it can be had
     std::uint64_t serial = 0;            // the same on all ranks, and rising: the order in which duplicates are freed
     std::uint64_t uses = 0;              // so many collectives have begun on it
     std::atomic<bool> is_broken{false};  // a collective on it did not come to its end: messages of it may be left
-    std::shared_ptr<const Placement> placement;      // of its ranks; the same on all of them
-    std::shared_ptr<const CallDecisions> decisions;  // once it is set up
+    std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
+    std::shared_ptr<const CallDecisions>
+        decisions;  // once it is set up; its processes', or what its communicator was asked to run
+    std::shared_ptr<const CallDecisions> usual_decisions = nullptr;  // its processes', where those are others
     PlanCache plans;
     Engine engine;
     FlowControl flow;
@@ -185,6 +189,8 @@ struct OwnAlgorithms {
         std::unique_ptr<std::byte[]> memory = nullptr;
     };
     RepeatedBarrier repeated_barrier;
+    // Other decisions hold from now on, on all ranks: plans and calls that were kept are of those before.
+    void decide_by(std::shared_ptr<const CallDecisions> others);
     MPI_Datatype contiguous_type = MPI_DATATYPE_NULL;  // the predefined type without gaps that was used last
 };
 

@@ -77,11 +77,12 @@ ProcessGroup::Part* ProcessGroups::part_of(ProcessGroup& group, const OwnAlgorit
     return &*found;
 }
 
-OwnAlgorithms* ProcessGroups::reserve_idle(ProcessGroup& group) {
+OwnAlgorithms* ProcessGroups::reserve_idle(ProcessGroup& group, bool with_everything) {
     const std::lock_guard lock(mutex_);
     ProcessGroup::Part* lowest = nullptr;
     for (ProcessGroup::Part& part : group.parts_) {
         if (part.user != nullptr || part.is_reserved || !part.own->is_idle()) continue;
+        if (part.own->has_everything != with_everything) continue;
         if (lowest == nullptr || part.own->serial < lowest->own->serial) lowest = &part;
     }
     if (lowest == nullptr) return nullptr;

@@ -75,7 +75,7 @@ public:
     std::uint64_t duplicates();
 
     // Sets the idle part with the lowest serial number aside, for a communicator that is being set up; nullptr where none is.
-    OwnAlgorithms* reserve_idle(ProcessGroup& group);
+    OwnAlgorithms* reserve_idle(ProcessGroup& group, bool with_everything);
     void unreserve(ProcessGroup& group, const OwnAlgorithms& own);
     // From now on it is used by that communicator, or by none.
     void hand_over(ProcessGroup& group, const OwnAlgorithms& own, Communicator* user);

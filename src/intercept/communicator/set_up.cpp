@@ -42,7 +42,7 @@ bool SetUp::is_earned() const {
 
 // What this rank knows of `group_`.
 void SetUp::tell_about_group() {
-    reserved_ = group_ == nullptr ? nullptr : ProcessGroups::get().reserve_idle(*group_);
+    reserved_ = group_ == nullptr ? nullptr : ProcessGroups::get().reserve_idle(*group_, of_.wants_everything);
     const std::uint64_t serial_of_idle = reserved_ == nullptr ? 0 : reserved_->serial;
     all_[idle] = serial_of_idle;
     all_[inverse_idle] = ~serial_of_idle;
@@ -50,8 +50,8 @@ void SetUp::tell_about_group() {
     const std::uint64_t serial_of_facts = known_facts_ == nullptr ? 0 : known_facts_->serial;
     all_[facts] = serial_of_facts;
     all_[inverse_facts] = ~serial_of_facts;
-    // Whoever gets an idle part needs no room.
-    if (known_facts_ != nullptr && known_facts_->rooms != nullptr && reserved_ == nullptr) {
+    // Whoever gets an idle part needs no room, and in one there is not everything.
+    if (!of_.wants_everything && known_facts_ != nullptr && known_facts_->rooms != nullptr && reserved_ == nullptr) {
         rooms_ = known_facts_->rooms;
         room_ = rooms_->take();
     }
@@ -66,9 +66,9 @@ void SetUp::give_room_back() {
 }
 
 bool SetUp::meet() {
-    const Process& process = Process::get();
+    Process& process = Process::get();
     ProcessGroups& groups = ProcessGroups::get();
-    agreed_ = process.agreed();
+    agreed_ = of_.rank == 0 ? process.agreed_with_table() : process.agreed();
     // Processes whose ranks are consecutive in MPI_COMM_WORLD are told by that: each rank sees its own part of it, and all together
     // whether it is so.
     constexpr std::uint64_t above_zero = std::uint64_t{1} << 32U;
@@ -144,7 +144,7 @@ SetUp::Result SetUp::choose() {
     if (of_.rank == 0) Process::get().print_warnings(true);
     if (!settings().enable) return {.why_vendor = reason::disabled};
     if (all_[device] != 0) return {.why_vendor = reason::device};
-    if (settings().leave_all_to_vendor()) return {.why_vendor = reason::settings};
+    if (settings().leave_all_to_vendor() && !of_.wants_everything) return {.why_vendor = reason::settings};
     if (all_[not_watched] != 0) return {.why_vendor = reason::not_watched};
     if (!find_group()) return {.why_vendor = reason::no_memory};
 

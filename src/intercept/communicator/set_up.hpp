@@ -29,8 +29,10 @@ public:
         int rank;
         int size;
         Reach reach;
-        bool is_watched;      // the vendor will tell when it is freed
-        bool is_at_once;      // a setting wants it, earned or not
+        bool is_watched;  // the vendor will tell when it is freed
+        bool is_at_once;  // a setting wants it, earned or not
+        bool
+            wants_everything;  // all that any choice needs, for a communicator that is asked to run what nobody would choose
         std::uint64_t calls;  // that it has seen
         std::uint64_t bytes;  // of those
         Communicator* user;
@@ -127,6 +129,7 @@ private:
     const Neighbors* neighbors_ = nullptr;  // by which ranks agree, where they keep to them
     MPI_Comm duplicate_ = MPI_COMM_NULL;    // while it is made
     MPI_Comm leaders_ = MPI_COMM_NULL;
+    bool has_leaders_ = false;
     std::unique_ptr<OwnAlgorithms> own_;
     OwnAlgorithms* kept_ = nullptr;  // once the group has it
 };

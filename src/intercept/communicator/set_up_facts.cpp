@@ -36,7 +36,7 @@ const char* SetUp::find_facts() {
     });
     if (is_true_anywhere(!has_memory)) return reason::no_memory;
     if (!may_run_in_background(ranks_of_node)) nonblocking_ = std::move(left_to_vendor);
-    if (std::all_of(blocking_.begin(), blocking_.end(), leaves_all_to_vendor) &&
+    if (!of_.wants_everything && std::all_of(blocking_.begin(), blocking_.end(), leaves_all_to_vendor) &&
         std::all_of(nonblocking_.begin(), nonblocking_.end(), leaves_all_to_vendor))
         return reason::settings;
     return nullptr;

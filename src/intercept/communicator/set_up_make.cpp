@@ -84,6 +84,8 @@ bool SetUp::make_own() {
                                                static_cast<int>(~all_[fewest_tags]), settings(), facts_.placement,
                                                leaders_);
         own_->serial = all_[serial];
+        own_->has_leaders = has_leaders_;
+        own_->has_everything = of_.wants_everything;
     });
     return !is_true_anywhere(has_failed_ || !has_memory);
 }
@@ -148,8 +150,8 @@ void SetUp::give_back() {
 bool SetUp::wants_leaders() const {
     const CallDecisions* known = facts_.decisions.get();
     return facts_.placement->nodes() != 1 &&
-           is_any_decision(known != nullptr ? known->blocking : blocking_,
-                           [](const Decision& decision) { return decision.wants_leaders(); });
+           (of_.wants_everything || is_any_decision(known != nullptr ? known->blocking : blocking_,
+                                                    [](const Decision& decision) { return decision.wants_leaders(); }));
 }
 
 // A communicator of the nodes' leaders, where a decision wants one. Without it, those algorithms use the library's own trees, on all
@@ -165,7 +167,8 @@ MPI_Comm SetUp::make_leaders(MPI_Comm duplicate) {
     });
     if (!is_true_anywhere(!has_memory)) leaders = make_communicator(duplicate, &ranks);
     const bool leads = placement.index_on_node(of_.rank) == 0;
-    if (!is_true_anywhere(leads && leaders == MPI_COMM_NULL)) return leaders;
+    has_leaders_ = !is_true_anywhere(leads && leaders == MPI_COMM_NULL);
+    if (has_leaders_) return leaders;
     // Freeing one that some leader lacks could wait for ever: it is left alone.
     has_failed_ = !has_memory_for([&] {
         for (DecisionTable& table : blocking_)
@@ -182,15 +185,17 @@ void SetUp::make_carriers() {
     const bool announces = shares_memory && placement.nodes() == 1 &&
                            !leaves_all_to_vendor(blocking_[static_cast<std::size_t>(Collective::bcast)]);
     const SegmentUse use{
-        .collectives =
-            announces || is_any_decision(blocking_, [](const Decision& decision) { return decision.shared; }),
-        .messages = shares_memory &&
-                    is_any_decision(blocking_, [](const Decision& decision) { return decision.algorithm != nullptr; })};
+        .collectives = announces || (of_.wants_everything && shares_memory && placement.nodes() == 1) ||
+                       is_any_decision(blocking_, [](const Decision& decision) { return decision.shared; }),
+        .messages = shares_memory && (of_.wants_everything || is_any_decision(blocking_, [](const Decision& decision) {
+                                          return decision.algorithm != nullptr;
+                                      }))};
     if ((use.collectives || use.messages) && !make_segment(use) && use.collectives)
         has_failed_ = !has_memory_for([&] { blocking_ = make_decisions(placement, false); });
-    const bool wants_single_copy = own_->node != nullptr && is_any_decision(blocking_, [](const Decision& decision) {
-                                       return decision.single_copy != 0;
-                                   });
+    const bool wants_single_copy =
+        own_->node != nullptr && (of_.wants_everything || is_any_decision(blocking_, [](const Decision& decision) {
+                                      return decision.single_copy != 0;
+                                  }));
     facts_.rooms = may_share_rooms() ? own_->rooms : nullptr;
     facts_.copies = nullptr;
     if (!wants_single_copy || !find_single_copy(settings().single_copy)) return;

@@ -17,6 +17,12 @@ int born(int status, const MPI_Comm* made) {
 
 }  // namespace
 
+// Not what makes one, but what is said of one by all its ranks.
+int wrap_Comm_set_info(MPI_Comm comm, MPI_Info info) {
+    const int status = onward.Comm_set_info(comm, info);
+    return status != MPI_SUCCESS ? status : guarded(comm, [&] { return Communicator::note_info(comm, info); });
+}
+
 int wrap_Comm_dup(MPI_Comm comm, MPI_Comm* made) { return born(onward.Comm_dup(comm, made), made); }
 
 int wrap_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {

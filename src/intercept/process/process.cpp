@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -9,13 +10,16 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
+#include "base/hash.hpp"
 #include "intercept/process/attributes.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/device_memory.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/together.hpp"
 #include "progress/engine/simulation.hpp"
+#include "tuning/find_table.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll {
@@ -23,12 +27,6 @@ namespace hcoll {
 PerProcess<Process*> Process::instance_;
 
 namespace {
-
-std::uint64_t fnv1a(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
-    return hash;
-}
 
 // Rank 0's settings, as text, in place of this rank's.
 void adopt(std::string_view text, std::shared_ptr<const AgreedSettings>& agreed) {
@@ -49,6 +47,15 @@ int on_finalize(MPI_Comm, int, void*, void*) {
 // never gets there: both still want their report.
 __attribute__((destructor)) void on_exit() {
     if (Process::is_open()) Process::get().finish_at_exit();
+}
+
+// Beside the folder that this library is in, as it was installed.
+std::string folder_of_tables() {
+    Dl_info library{};
+    if (dladdr(reinterpret_cast<const void*>(&on_finalize), &library) == 0 || library.dli_fname == nullptr) return {};
+    std::error_code error;
+    const std::filesystem::path here = std::filesystem::absolute(library.dli_fname, error);
+    return error ? std::string() : (here.parent_path() / HCOLL_TABLES).lexically_normal().string();
 }
 
 }  // namespace
@@ -81,7 +88,26 @@ Process::Process(const Opening& opening)
 }
 
 void Process::publish(std::shared_ptr<const AgreedSettings> agreed) {
+    const std::lock_guard lock(mutex_);
     agreed_.store(&every_agreed_.emplace_back(std::move(agreed)), std::memory_order_release);
+}
+
+// A file that all ranks were to read would be read by all of them at once.
+void Process::read_table() {
+    const std::lock_guard lock(reading_table_);
+    if (std::exchange(has_looked_for_table_, true) || !agreed()->settings.enable) return;
+    std::vector<std::string> mistakes;
+    const std::string folder = folder_of_tables();
+    Settings settings = agreed()->settings;
+    settings.table = find_table(settings.table_file, folder, vendor_kind(), mistakes);
+    for (std::string& mistake : mistakes) add_warning("LIBHCOLL_TABLE: " + std::move(mistake));
+    if (settings.table != nullptr) publish(make_agreed(settings));
+}
+
+std::shared_ptr<const AgreedSettings> Process::agreed_with_table() {
+    // Not while MPI_COMM_WORLD agrees: that may wait for a rank that waits for this one.
+    if (!has_world()) read_table();
+    return agreed();
 }
 
 void Process::note_session() {
@@ -120,6 +146,7 @@ void Process::start_world(std::string warning) {
     // A process that was spawned has met its parents.
     MPI_Comm parent = MPI_COMM_NULL;
     if (!is_simulated && (mpi.Comm_get_parent(&parent) != MPI_SUCCESS || parent != MPI_COMM_NULL)) note_joining();
+    if (rank == 0) read_table();
     std::shared_ptr<const AgreedSettings> all = agreed();
     int has_sessions = has_sessions_ ? 1 : 0;
     if (size > 1 && !spread_settings(rank, size, all, has_sessions)) return;

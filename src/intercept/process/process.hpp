@@ -49,6 +49,8 @@ public:
 #endif
     }
     const std::shared_ptr<const AgreedSettings>& agreed() const { return *agreed_.load(std::memory_order_acquire); }
+    // The same, by the rank whose settings hold for others: with the table that it reads, unless MPI_COMM_WORLD has agreed already.
+    std::shared_ptr<const AgreedSettings> agreed_with_table();
 
     // Did this process agree on its settings with all of MPI_COMM_WORLD?
     bool has_world() const { return has_world_.load(std::memory_order_acquire); }
@@ -100,6 +102,7 @@ private:
     explicit Process(const Opening& opening);
     bool spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed, int& has_sessions) const;
     void publish(std::shared_ptr<const AgreedSettings> agreed);
+    void read_table();
     void set_finalize_hook();
     void write_report();
 
@@ -115,6 +118,8 @@ private:
     std::atomic<const std::shared_ptr<const AgreedSettings>*> agreed_{nullptr};
     std::unique_ptr<Report> report_;
     PlacementFinder placements_;
+    std::mutex reading_table_;
+    bool has_looked_for_table_ = false;
     std::mutex agreeing_;  // of what sessions and MPI_COMM_WORLD have to know of each other
     bool has_sessions_ = false;
     std::vector<Session> sessions_;      // that live
@@ -125,7 +130,8 @@ private:
     std::atomic<bool> own_mode_{true};
     std::atomic<bool> finished_{false};
     std::atomic<bool> has_finalize_hook_{false};
-    std::mutex mutex_;  // of what follows, and of warnings_: threads set communicators up at the same time
+    std::mutex
+        mutex_;  // of what follows, of warnings_ and every_agreed_: threads set communicators up at the same time
     // Who prints: the rank in the largest communicator seen, MPI_COMM_WORLD if there is one.
     int rank_ = -1;
     int size_ = 0;

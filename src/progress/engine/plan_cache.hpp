@@ -47,6 +47,11 @@ public:
         return insert(key, std::make_shared<const Plan>(build()));
     }
 
+    void clear() {
+        index_.clear();
+        entries_.clear();
+        bytes_ = 0;
+    }
     std::size_t bytes() const { return bytes_; }
     std::size_t size() const { return index_.size(); }
 

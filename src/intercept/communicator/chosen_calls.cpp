@@ -1,0 +1,73 @@
+#include "intercept/communicator/chosen_calls.hpp"
+
+#include <fmt/format.h>
+
+#include "base/hash.hpp"
+#include "tuning/table.hpp"
+#include "tuning/text.hpp"
+
+namespace hcoll {
+
+namespace {
+
+constexpr std::string_view prefix = "libhcoll_";
+constexpr const char* by_info = "MPI_Comm_set_info";
+
+}  // namespace
+
+ChosenCalls ChosenCalls::of(MPI_Info info, std::vector<std::string>& mistakes) {
+    ChosenCalls chosen;
+    int keys = 0;
+    if (info == MPI_INFO_NULL || mpi.Info_get_nkeys(info, &keys) != MPI_SUCCESS) return chosen;
+    for (int i = 0; i < keys; ++i) {
+        std::array<char, MPI_MAX_INFO_KEY + 1> key{};
+        std::array<char, MPI_MAX_INFO_VAL + 1> value{};
+        int is_there = 0;
+        if (mpi.Info_get_nthkey(info, i, key.data()) != MPI_SUCCESS) continue;
+        const std::string_view name = key.data();
+        if (!name.starts_with(prefix)) continue;
+        if (mpi.Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &is_there) != MPI_SUCCESS || is_there == 0)
+            continue;
+        const auto call = TableCall::of(name.substr(prefix.size()));
+        if (!call) {
+            mistakes.push_back(fmt::format("{}: there is no key {}", by_info, name));
+            continue;
+        }
+        const auto index = static_cast<std::size_t>(call->collective);
+        AlgorithmChoice choice;
+        const auto problem = call->is_nonblocking ? parse_nonblocking_choice(call->collective, value.data(), choice)
+                                                  : parse_choice(call->collective, value.data(), choice);
+        if (problem) {
+            mistakes.push_back(fmt::format("{}, {}: {}", by_info, name, *problem));
+            continue;
+        }
+        chosen.text_ += fmt::format("{}={};", name, short_choice_text(choice));
+        if (choice.kind == AlgorithmChoice::Kind::automatic) continue;
+        (call->is_nonblocking ? chosen.nonblocking_[index] : chosen.blocking_[index]) = choice;
+    }
+    return chosen;
+}
+
+std::uint64_t ChosenCalls::hash() const { return fnv1a(text_); }
+
+std::shared_ptr<const CallDecisions> ChosenCalls::over(const CallDecisions& usual, const OwnAlgorithms& own,
+                                                       std::vector<std::string>& mistakes) const {
+    DecisionTables blocking = usual.blocking;
+    NonblockingTables nonblocking = usual.nonblocking;
+    for (std::size_t i = 0; i < collective_count; ++i) {
+        if (!blocking_[i]) continue;
+        Decision decision = decision_of(*blocking_[i], by_info);
+        if (decision.shared && own.node == nullptr) {
+            mistakes.push_back(
+                fmt::format("{}, {}{}: its ranks share no memory", by_info, prefix, collective_names[i].name));
+            continue;
+        }
+        if (!own.has_leaders) decision.do_without_leaders();
+        blocking[i] = {{.decision = std::move(decision)}};
+    }
+    for (std::size_t i = 0; i < nonblocking_count; ++i)
+        if (nonblocking_[i]) nonblocking[i] = {{.decision = decision_of(*nonblocking_[i], by_info)}};
+    return std::make_shared<const CallDecisions>(std::move(blocking), std::move(nonblocking), *own.placement);
+}
+
+}  // namespace hcoll

@@ -1,0 +1,37 @@
+// What a program asks one communicator's calls to run, by keys of MPI_Comm_set_info:
+//
+//   libhcoll_<call> = a choice as LIBHCOLL_<CALL> takes it (libhcoll_bcast = chain:segment=64k), or auto
+//
+// It goes before settings, tables and rules. MPI wants what an implementation uses to be the same on all processes (MPI 4.0, section
+// 7.4.4); where it is not, nothing changes.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "intercept/communicator/own_algorithms.hpp"
+
+namespace hcoll {
+
+// By call: blocking collectives, then non-blocking ones.
+class ChosenCalls {
+public:
+    // What is wrong with a key or its value becomes a sentence, and the key counts as if it were not there.
+    static ChosenCalls of(MPI_Info info, std::vector<std::string>& mistakes);
+    bool is_empty() const { return text_.empty(); }
+    // Tells one from another.
+    std::uint64_t hash() const;
+    // `own` is what they run on: what it cannot, is named and left as `usual` has it.
+    std::shared_ptr<const CallDecisions> over(const CallDecisions& usual, const OwnAlgorithms& own,
+                                              std::vector<std::string>& mistakes) const;
+
+private:
+    std::array<std::optional<AlgorithmChoice>, collective_count> blocking_;
+    std::array<std::optional<AlgorithmChoice>, nonblocking_count> nonblocking_;
+    std::string text_;
+};
+
+}  // namespace hcoll

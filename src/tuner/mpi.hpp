@@ -1,0 +1,19 @@
+// MPI in this program. Its errors are fatal (MPI_ERRORS_ARE_FATAL), so a return code has nothing left to say. What is measured is called by
+// its MPI_ names, all else by PMPI_ names, where the library preloaded sees no call of an application.
+#pragma once
+
+#ifndef OMPI_SKIP_MPICXX
+#define OMPI_SKIP_MPICXX 1
+#endif
+#ifndef MPICH_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX 1
+#endif
+#include <mpi.h>
+
+namespace hcoll {
+
+inline void require_mpi(int code) {
+    if (code != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+}  // namespace hcoll

@@ -1,0 +1,28 @@
+// What hcoll-tune is asked to do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tuner/search.hpp"
+
+namespace hcoll {
+
+struct TuneOptions {
+    std::string output = "libhcoll-table.json";
+    std::vector<TableCall> calls;
+    std::vector<std::uint64_t> sizes;
+    std::vector<int> nodes;           // empty: powers of two, and all
+    std::vector<int> ranks_per_node;  // the same
+    double most_seconds = 0;          // 0: no bound
+    bool resume = false;
+    bool compare = false;
+    bool explain = false;
+    SearchOptions search;
+};
+
+// True where the program is to go on; else it ends with `status`. Mistakes are told by the rank that `speaks`.
+bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options, int& status);
+
+}  // namespace hcoll

@@ -1,0 +1,112 @@
+#include "tuning/find_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tuning/text.hpp"
+
+namespace hcoll {
+
+namespace {
+
+std::string name_from(std::string_view text) {
+    std::string name;
+    for (const char letter : text) {
+        const auto code = static_cast<unsigned char>(letter);
+        if (std::isalnum(code) != 0)
+            name += static_cast<char>(std::tolower(code));
+        else if (!name.empty() && name.back() != '-')
+            name += '-';
+    }
+    while (name.ends_with('-')) name.pop_back();
+    return name;
+}
+
+std::string cpu_model() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        if (!line.starts_with("model name")) continue;
+        const std::size_t colon = line.find(':');
+        return colon == std::string::npos ? std::string() : line.substr(colon + 1);
+    }
+    return {};
+}
+
+bool has_any(const char* folder, std::string_view prefix) {
+    std::error_code error;
+    std::filesystem::directory_iterator all(folder, error);
+    for (; !error && all != std::filesystem::directory_iterator(); all.increment(error))
+        if (all->path().filename().string().starts_with(prefix)) return true;
+    return false;
+}
+
+std::string fabric_name() {
+    struct Fabric {
+        const char* folder;
+        std::string_view prefix;
+        const char* name;
+    };
+    static constexpr Fabric fabrics[] = {{"/sys/class/cxi", "", "slingshot"},
+                                         {"/sys/class/infiniband", "hfi1", "omni-path"},
+                                         {"/sys/class/infiniband", "", "infiniband"}};
+    for (const Fabric& fabric : fabrics)
+        if (has_any(fabric.folder, fabric.prefix)) return fabric.name;
+    return "ethernet";
+}
+
+}  // namespace
+
+MachineName machine_name() {
+    const char* cluster = std::getenv("SLURM_CLUSTER_NAME");
+    return {name_from(cluster == nullptr ? "" : cluster), fabric_name(), name_from(cpu_model())};
+}
+
+std::vector<std::string> table_file_names(const MachineName& machine, VendorKind vendor) {
+    std::vector<std::string> stems;
+    if (!machine.cluster.empty()) stems.push_back(machine.cluster);
+    if (!machine.cpu.empty()) stems.push_back(fmt::format("{}-{}", machine.fabric, machine.cpu));
+    stems.push_back(machine.fabric);
+    std::vector<std::string> names;
+    for (const std::string& stem : stems) {
+        names.push_back(fmt::format("{}-{}.json", stem, name_of(vendor)));
+        names.push_back(fmt::format("{}.json", stem));
+    }
+    return names;
+}
+
+std::shared_ptr<const Table> find_table(const std::string& setting, const std::string& folder, VendorKind vendor,
+                                        std::vector<std::string>& mistakes) {
+    if (setting == "off") return nullptr;
+    std::string path = setting;
+    if (setting == "auto") {
+        path.clear();
+        for (const std::string& name : table_file_names(machine_name(), vendor)) {
+            std::error_code error;
+            const std::filesystem::path candidate = std::filesystem::path(folder) / name;
+            if (path.empty() && std::filesystem::exists(candidate, error)) path = candidate.string();
+        }
+        if (path.empty()) return nullptr;
+    }
+    constexpr std::size_t most_mistakes = 5;
+    std::vector<std::string> all;
+    std::optional<Table> table = read_table(path, all);
+    for (std::size_t i = 0; i < std::min(all.size(), most_mistakes); ++i) mistakes.push_back(all[i]);
+    if (all.size() > most_mistakes)
+        mistakes.push_back(fmt::format("{} more mistakes in {}; hcoll-info --table {} names them",
+                                       all.size() - most_mistakes, path, path));
+    if (!table) return nullptr;
+    // Its times are of another library's messages and collectives, to which its choices are compared.
+    if (table->vendor && *table->vendor != vendor) {
+        mistakes.push_back(fmt::format("{} was measured under another MPI library ({}; this one is {}): it is not used",
+                                       path, name_of(*table->vendor), name_of(vendor)));
+        return nullptr;
+    }
+    return std::make_shared<const Table>(std::move(*table));
+}
+
+}  // namespace hcoll

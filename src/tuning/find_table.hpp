@@ -1,0 +1,29 @@
+// The table that holds for this machine: which file, and what of it is in force.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tuning/table.hpp"
+
+namespace hcoll {
+
+// What this machine goes by among tables: letters, digits and dashes. Empty where the system does not say.
+struct MachineName {
+    std::string cluster;  // of the batch system
+    std::string fabric;   // infiniband, omni-path, slingshot, or ethernet where there is none of them
+    std::string cpu;
+};
+MachineName machine_name();
+
+// The names of files under which `auto` looks for a table, the best first.
+std::vector<std::string> table_file_names(const MachineName& machine, VendorKind vendor);
+
+// As LIBHCOLL_TABLE says: a file, "off", or "auto", which looks into `folder`. nullptr where there is none, or none that applies. At most a
+// few of the mistakes in it are named, and that there are more.
+std::shared_ptr<const Table> find_table(const std::string& setting, const std::string& folder, VendorKind vendor,
+                                        std::vector<std::string>& mistakes);
+
+}  // namespace hcoll

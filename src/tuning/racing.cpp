@@ -1,0 +1,87 @@
+#include "tuning/racing.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hcoll {
+
+namespace {
+
+std::vector<double> sorted(std::vector<double> samples) {
+    std::sort(samples.begin(), samples.end());
+    return samples;
+}
+
+// How far from the middle the ends of the interval are, in order statistics.
+double reach_of_interval(std::size_t samples) {
+    constexpr double normal = 0.98;  // half of 1.96 standard deviations of a binomial distribution
+    return normal * std::sqrt(static_cast<double>(samples));
+}
+
+double at(const std::vector<double>& ordered, double position) {
+    const double last = static_cast<double>(ordered.size() - 1);
+    const double clamped = std::clamp(position, 0.0, last);
+    const auto below = static_cast<std::size_t>(clamped);
+    const std::size_t above = std::min(below + 1, ordered.size() - 1);
+    return ordered[below] + (clamped - static_cast<double>(below)) * (ordered[above] - ordered[below]);
+}
+
+double middle(const std::vector<double>& ordered) { return static_cast<double>(ordered.size() - 1) / 2; }
+
+}  // namespace
+
+double Runner::median() const {
+    const std::vector<double> ordered = sorted(samples);
+    return at(ordered, middle(ordered));
+}
+
+double Runner::low() const {
+    const std::vector<double> ordered = sorted(samples);
+    return at(ordered, middle(ordered) - reach_of_interval(ordered.size()));
+}
+
+double Runner::high() const {
+    const std::vector<double> ordered = sorted(samples);
+    return at(ordered, middle(ordered) + reach_of_interval(ordered.size()));
+}
+
+std::vector<Runner> race(std::size_t candidates, const std::function<double(std::size_t)>& measure,
+                         const RaceOptions& options) {
+    std::vector<Runner> runners(candidates);
+    for (int round = 1; round <= options.most_rounds; ++round) {
+        double fastest = 0;
+        for (std::size_t i = 0; i < candidates; ++i) {
+            // There and back: who comes first must not always be the same.
+            Runner& runner = runners[round % 2 != 0 ? i : candidates - 1 - i];
+            if (runner.is_out) continue;
+            runner.samples.push_back(measure(static_cast<std::size_t>(&runner - runners.data())));
+            fastest = fastest == 0 ? runner.samples.back() : std::min(fastest, runner.samples.back());
+        }
+        const Runner& best = runners[winner_of(runners)];
+        std::size_t left = 0;
+        bool are_narrow = true;
+        for (Runner& runner : runners) {
+            if (runner.is_out) continue;
+            const bool is_hopeless = round > 1 && *std::min_element(runner.samples.begin(), runner.samples.end()) >
+                                                      options.hopeless * best.median();
+            const bool is_slower = round >= options.fewest_rounds && runner.low() > best.high();
+            runner.is_out = &runner != &best && (is_hopeless || is_slower);
+            if (runner.is_out) continue;
+            ++left;
+            are_narrow = are_narrow && runner.spread() <= options.narrow;
+        }
+        if (round >= options.fewest_rounds && (left == 1 || are_narrow)) break;
+    }
+    return runners;
+}
+
+std::size_t winner_of(const std::vector<Runner>& runners) {
+    std::size_t winner = runners.size();
+    for (std::size_t i = 0; i < runners.size(); ++i) {
+        if (runners[i].is_out || runners[i].samples.empty()) continue;
+        if (winner == runners.size() || runners[i].median() < runners[winner].median()) winner = i;
+    }
+    return winner;
+}
+
+}  // namespace hcoll

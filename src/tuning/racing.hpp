@@ -1,0 +1,44 @@
+// Finds the fastest of several candidates by measuring them in turn: who is slower for certain is measured no more.
+//
+//   round 1   a b c d        one sample each, so that what drifts (frequency, neighbors) drifts for all
+//   round 2   a b c d        d is three times as slow as the fastest: out
+//   round 3   a b c          c's interval lies above a's: out
+//   ...       a b            until one is left, or all intervals are narrow, or there were enough rounds
+//
+// The interval of a median is that of its order statistics, with a confidence of about 95 %: it supposes nothing of how noise is
+// distributed. Samples are agreed on by all ranks before they come here, so that all of them decide alike.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace hcoll {
+
+struct RaceOptions {
+    int fewest_rounds = 5;  // before an interval says anything
+    int most_rounds = 25;
+    double narrow = 0.01;  // half of an interval, over its median: as near as anybody wants to know
+    double hopeless = 3;   // times as slow as the fastest sample of any: out at once
+};
+
+struct Runner {
+    std::vector<double> samples;  // seconds
+    bool is_out = false;          // slower than another one for certain
+
+    double median() const;
+    // The interval in which the median is.
+    double low() const;
+    double high() const;
+    // Half of it over the median.
+    double spread() const { return median() > 0 ? (high() - low()) / 2 / median() : 0; }
+};
+
+// `measure(i)` gives one more sample of candidate i, above 0. One runner for each candidate, in their order.
+std::vector<Runner> race(std::size_t candidates, const std::function<double(std::size_t)>& measure,
+                         const RaceOptions& options);
+
+// Of those that are not out, the one with the smallest median.
+std::size_t winner_of(const std::vector<Runner>& runners);
+
+}  // namespace hcoll

@@ -1,0 +1,58 @@
+// What a hierarchical collective costs, from the costs of its tasks.
+//
+// HAN (Luo 2020, section 5.3) cuts a message into u segments, and a leader of a node has in its hands, one after another,
+//
+//   Bcast       ib(0)  sbib(1) ... sbib(u-1)  sb(u-1)
+//   Reduce      sr(0)  irsr(1) ... irsr(u-1)  ir(u-1)
+//   Allreduce   sr(0)  irsr(1)  ibirsr(2)  sbibirsr(3) ... sbibirsr(u-1)  sbibir(u-1)  sbib(u-1)  sb(u-1)
+//
+// where ib and ir are a segment's Bcast and Reduce between nodes, sb and sr those inside one, and what stands together overlaps. The cost of
+// the task in the middle is stable after the first few (figure 5.12), whatever the message. So (equations 5.4 and 5.5)
+//
+//   T_i(u) = T_i(f) + (u - f) T_i(full),   T(u) = max over ranks i,   f: segments with which the pipeline is full, 2 or 4
+//
+// T_i(f) holds the tasks at both ends, and T_i(full) is sbib, irsr or sbibirsr. Both are measured once for a configuration and a length of
+// segments, on every rank, and serve messages of every length. Fewer segments than f have been measured as such: T_i(1).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "algorithms/catalog.hpp"
+
+namespace hcoll {
+
+// Segments with which every kind of task is under way.
+int segments_to_fill(Collective collective);
+// So many that the task in the middle is stable.
+int segments_until_stable(Collective collective);
+
+// Seconds on each rank, of collectives of 1, segments_to_fill() and segments_until_stable() segments.
+struct TaskTimes {
+    std::vector<double> one;
+    std::vector<double> filled;
+    std::vector<double> stable;
+};
+
+class TaskCosts {
+public:
+    TaskCosts(Collective collective, std::uint64_t segment_bytes, const TaskTimes& times);
+
+    // Of a message of so many bytes, in seconds.
+    double seconds(std::uint64_t bytes) const;
+    // Of one more segment, on the rank that takes longest for it: sbib, irsr or sbibirsr.
+    double full_task() const;
+
+private:
+    Collective collective_;
+    std::uint64_t segment_bytes_;
+    TaskTimes times_;
+    std::vector<double> full_;  // by rank
+};
+
+// Equation 5.3: how much of the shorter one of two tasks is hidden behind the other where both are issued at once, 0 to 1.
+double overlap_rate(double inter, double intra, double together);
+
+}  // namespace hcoll

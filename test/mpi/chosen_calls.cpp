@@ -1,0 +1,77 @@
+// MPI_Comm_set_info: one communicator's calls run what it is asked to, and others', and what comes after it, do not.
+#include "../support/program.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace hcoll::test;
+
+namespace {
+
+void ask(MPI_Comm comm, const char* key, const char* value) {
+    MPI_Info info = MPI_INFO_NULL;
+    check(MPI_Info_create(&info));
+    check(MPI_Info_set(info, key, value));
+    check(MPI_Info_set(info, "somebody_elses", "key"));
+    check(MPI_Comm_set_info(comm, info));
+    check(MPI_Info_free(&info));
+}
+
+void use(MPI_Comm comm) {
+    int rank = 0;
+    int size = 0;
+    check(MPI_Comm_rank(comm, &rank));
+    check(MPI_Comm_size(comm, &size));
+    for (const int count : {1, 100, 5000})
+        for (int root = 0; root < size; ++root) {
+            std::vector<int> values(static_cast<std::size_t>(count), rank == root ? root + count : -1);
+            check(MPI_Bcast(values.data(), count, MPI_INT, root, comm));
+            require(values.front() == root + count && values.back() == root + count, "a broadcast is wrong");
+            std::vector<int> sums(static_cast<std::size_t>(count), -1);
+            check(MPI_Allreduce(values.data(), sums.data(), count, MPI_INT, MPI_SUM, comm));
+            require(sums.front() == size * (root + count) && sums.back() == sums.front(), "a sum is wrong");
+            check(MPI_Reduce(values.data(), sums.data(), count, MPI_INT, MPI_MAX, root, comm));
+            require(rank != root || sums.back() == root + count, "a maximum is wrong");
+        }
+    check(MPI_Barrier(comm));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Program program(argc, argv, "chosen_calls");
+    program.options().reject_rest();
+    int rank = 0;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    for (int round = 0; round < 3; ++round) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        if (round == 1) use(comm);
+        for (const char* choice :
+             {"chain:segment=1k", "binomial", "vendor", "shared", "han", "binomial:segment=0", "auto"}) {
+            ask(comm, "libhcoll_bcast", choice);
+            use(comm);
+        }
+        for (const char* choice : {"ring", "recursive_doubling", "reduce_bcast", "vendor"}) {
+            ask(comm, "libhcoll_allreduce", choice);
+            use(comm);
+        }
+        // Mistakes, which a sentence names, change nothing.
+        ask(comm, "libhcoll_bcast", "chian");
+        ask(comm, "libhcoll_boadcast", "chain");
+        use(comm);
+        MPI_Comm other = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+        use(other);
+        ask(comm, "libhcoll_reduce", "binomial");
+        use(comm);
+        check(MPI_Comm_free(&comm));
+        use(other);
+        check(MPI_Comm_free(&other));
+    }
+    // The ranks do not ask for the same.
+    ask(MPI_COMM_WORLD, "libhcoll_bcast", rank == 0 ? "chain" : "binomial");
+    use(MPI_COMM_WORLD);
+    ask(MPI_COMM_SELF, "libhcoll_bcast", "chain");
+    return program.finish("chosen_calls");
+}
