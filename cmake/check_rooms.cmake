@@ -17,11 +17,12 @@ set(rooms
     "progress/network: progress/engine"
     "tuning: base topology algorithms progress/engine"
     "intercept/types: base algorithms/kernels progress/engine progress/network"
-    "intercept/process: topology tuning progress/engine progress/node progress/background progress/network"
+    "intercept/process: base topology tuning progress/engine progress/node progress/background progress/network"
     "intercept/communicator: base topology tuning progress/engine progress/node progress/network intercept/types intercept/process"
     "intercept/calls: progress/engine progress/background progress/network intercept/types intercept/process intercept/communicator"
     "intercept/entry: topology progress/network intercept/types intercept/process intercept/communicator intercept/calls"
     "info: topology algorithms tuning intercept/entry"
+    "tuner: topology algorithms tuning"
     "format:")
 
 set(known "")
