@@ -42,7 +42,7 @@ class Job:
     def use(self, table, ranks=4, settings=()):
         """A program with collectives on several communicators, and the report of what ran."""
         return self.run(ranks, os.path.join(self.build, "test", "bin", f"random_traffic.{self.flavour}"), "--calls", "300",
-                        settings=[f"LIBHCOLL_TABLE={table}", "LIBHCOLL_REPORT=1", "LIBHCOLL_SETUP_CALLS=0", *settings])
+                        settings=[f"LIBHCOLL_TABLE={table}", "HCOLL_TEST_SEED=4", "LIBHCOLL_REPORT=1", "LIBHCOLL_SETUP_CALLS=0", *settings])
 
 
 def info(build, *arguments):
