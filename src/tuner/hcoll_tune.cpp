@@ -234,7 +234,7 @@ private:
 };
 
 std::string duration_text(double seconds) {
-    const auto whole = static_cast<long>(seconds + 0.5);
+    const long whole = std::lround(seconds);
     if (whole < 100) return fmt::format("{} s", whole);
     return whole < 6000 ? fmt::format("{} min", (whole + 30) / 60)
                         : fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);

@@ -19,7 +19,7 @@ double reach_of_interval(std::size_t samples) {
 }
 
 double at(const std::vector<double>& ordered, double position) {
-    const double last = static_cast<double>(ordered.size() - 1);
+    const auto last = static_cast<double>(ordered.size() - 1);
     const double clamped = std::clamp(position, 0.0, last);
     const auto below = static_cast<std::size_t>(clamped);
     const std::size_t above = std::min(below + 1, ordered.size() - 1);

@@ -102,7 +102,7 @@ public:
     std::optional<TableEntry> read() {
         static constexpr std::string_view keys[] = {"collective", "nodes",  "ranks_per_node", "bytes",  "choice",
                                                     "seconds",    "spread", "vendor_seconds", "others", "why"};
-        if (!json_.is_object()) return fail("", "an entry is an object like {{\"collective\": \"bcast\", ...}}");
+        if (!json_.is_object()) return fail("", R"(an entry is an object like {"collective": "bcast", ...})");
         for (const auto& [key, value] : json_.items())
             if (std::find(std::begin(keys), std::end(keys), key) == std::end(keys) && !key.starts_with("comment")) {
                 const std::string_view guess = nearest(key, keys);
@@ -191,7 +191,7 @@ private:
 
     bool read_choice(const std::string& key, const TableEntry& entry, const Json& json, std::string& choice) {
         if (!json.is_string()) {
-            fail(key, "\"choice\" has to be an algorithm as a setting gives it, or \"vendor\"");
+            fail(key, R"("choice" has to be an algorithm as a setting gives it, or "vendor")");
             return false;
         }
         choice = json.get<std::string>();
@@ -227,7 +227,7 @@ private:
         if (!json_.contains("others")) return true;
         const Json& others = json_["others"];
         if (!others.is_array()) {
-            fail("others", "\"others\" has to be a list of {\"choice\": ..., \"seconds\": ...}");
+            fail("others", R"("others" has to be a list of {"choice": ..., "seconds": ...})");
             return false;
         }
         for (const Json& other : others) {
@@ -235,7 +235,7 @@ private:
             const bool has_seconds = other.is_object() && other.contains("seconds") && other["seconds"].is_number() &&
                                      other["seconds"].get<double>() > 0;
             if (!has_seconds || !other.contains("choice")) {
-                fail("others", "each of \"others\" has a \"choice\" and \"seconds\"");
+                fail("others", R"(each of "others" has a "choice" and "seconds")");
                 return false;
             }
             each.seconds = other["seconds"].get<double>();
@@ -292,7 +292,7 @@ Table parse_table(std::string_view text, std::string_view name, std::vector<std:
     };
     const Json& json = document->json;
     if (!json.is_object() || !json.contains("format") || json["format"] != Table::format)
-        return refuse("format", fmt::format("this is no table: it has no \"format\": \"{}\"", Table::format));
+        return refuse("format", fmt::format(R"(this is no table: it has no "format": "{}")", Table::format));
     if (!json.contains("version") || json["version"] != Table::version)
         return refuse("version", fmt::format("\"version\" has to be {}, which this library reads", Table::version));
     if (!json.contains("entries") || !json["entries"].is_array())
@@ -302,7 +302,7 @@ Table parse_table(std::string_view text, std::string_view name, std::vector<std:
         for (const VendorKind vendor : {VendorKind::mpich, VendorKind::openmpi})
             if (json["mpi"] == name_of(vendor)) table.vendor = vendor;
         if (!table.vendor)
-            return refuse("mpi", fmt::format("\"mpi\" has to be \"{}\" or \"{}\"", name_of(VendorKind::mpich),
+            return refuse("mpi", fmt::format(R"("mpi" has to be "{}" or "{}")", name_of(VendorKind::mpich),
                                              name_of(VendorKind::openmpi)));
     }
     const Json& entries = json["entries"];

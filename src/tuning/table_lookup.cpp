@@ -89,6 +89,7 @@ Point point_of(const TableEntry& entry, const std::function<bool(std::string_vie
 std::vector<Corner> find_corners(const std::vector<const TableEntry*>& points, int nodes, int ranks_per_node,
                                  const std::function<bool(std::string_view)>& can_run) {
     std::vector<int> node_counts;
+    node_counts.reserve(points.size());
     for (const TableEntry* entry : points) node_counts.push_back(entry->nodes.least);
     std::vector<Corner> corners;
     for (const auto& [of_nodes, share_of_nodes] : neighbors_of(nodes, sorted_numbers(node_counts))) {
