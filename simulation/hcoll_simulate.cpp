@@ -7,7 +7,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "job.hpp"
+#include "bench.hpp"
 
 namespace {
 
@@ -24,6 +24,7 @@ void print_result(const Options& options, const Result& result) {
                                          {"bytes", result.bytes},
                                          {"subject", options.is_own() ? options.algorithm : options.selector},
                                          {"own", options.is_own()},
+                                         {"choice", result.choice},
                                          {"seconds", result.seconds},
                                          {"checked", options.check}};
     std::puts(line.dump().c_str());
@@ -37,7 +38,7 @@ int main(int argc, char** argv) {
     int status = 0;
     if (!read_options(argc, argv, options, status)) return status;
     try {
-        const long wrong = run_job(options, print_result);
+        const long wrong = run_bench(options, print_result);
         if (wrong != 0) {
             std::fputs(wrong < 0 ? "hcoll-simulate: ranks wait for ever\n"
                                  : fmt::format("hcoll-simulate: {} results are wrong\n", wrong).c_str(),

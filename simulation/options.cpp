@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <stdexcept>
 
 #include "tuning/text.hpp"
@@ -33,7 +34,7 @@ void check_algorithm(const Options& options) {
         throw std::runtime_error(*problem);
     if (choice.kind == AlgorithmChoice::Kind::shared)
         throw std::runtime_error("shared memory cannot be simulated; name an algorithm that sends messages");
-    if (choice.kind != AlgorithmChoice::Kind::own)
+    if (choice.kind != AlgorithmChoice::Kind::own && choice.kind != AlgorithmChoice::Kind::automatic)
         throw std::runtime_error(
             fmt::format("'{}' is no algorithm of the library's own; see hcoll-info", options.algorithm));
 }
@@ -53,21 +54,25 @@ std::vector<std::uint64_t> read_bytes(Collective collective, const std::string& 
 }
 
 void complete(Options& options, const std::string& machine_file, const std::string& collective,
-              const std::string& bytes) {
-    options.machine = read_machine(machine_file);
+              const std::string& bytes, int ranks_per_node) {
+    options.machine = machine_with(machine_file, ranks_per_node);
     options.collective = find_collective(collective);
     options.bytes =
         has_message(options.collective) ? read_bytes(options.collective, bytes) : std::vector<std::uint64_t>{0};
     if (options.algorithm.empty() == options.selector.empty())
         throw std::runtime_error("name either --algorithm or --selector");
     if (!options.algorithm.empty()) check_algorithm(options);
-    if (!options.selector.empty() && std::find(selectors.begin(), selectors.end(), options.selector) == selectors.end())
-        throw std::runtime_error(
-            fmt::format("'{}' is no selector of SimGrid; those are {}", options.selector, alternatives(selectors)));
+    check_selector(options.selector);
+    check_selector(options.vendor);
+    if (options.algorithm != "auto" && !(options.table + options.rules + options.vendor).empty())
+        throw std::runtime_error("--table, --rules and --vendor are for --algorithm auto");
+    if (!options.table.empty() && !std::filesystem::is_regular_file(options.table))
+        throw std::runtime_error(fmt::format("there is no table {}", options.table));
     if (options.ranks < 2) throw std::runtime_error("there are 2 ranks at least");
     if (options.root < 0 || options.root >= options.ranks)
         throw std::runtime_error(fmt::format("the root is no rank from 0 to {}", options.ranks - 1));
-    if (options.nodes() > options.machine.fabric.nodes())
+    const auto of_a_node = static_cast<unsigned long>(options.machine.ranks_per_node);
+    if ((static_cast<unsigned long>(options.ranks) + of_a_node - 1) / of_a_node > options.machine.fabric.nodes())
         throw std::runtime_error(
             fmt::format("{} has room for {} ranks", options.machine.name,
                         options.machine.fabric.nodes() * static_cast<unsigned long>(options.machine.ranks_per_node)));
@@ -76,13 +81,21 @@ void complete(Options& options, const std::string& machine_file, const std::stri
 
 }  // namespace
 
-unsigned long Options::nodes() const {
-    return static_cast<unsigned long>((ranks + machine.ranks_per_node - 1) / machine.ranks_per_node);
+Machine machine_with(const std::string& file, int ranks_per_node) {
+    Machine machine = read_machine(file);
+    if (ranks_per_node == 0) return machine;
+    if (ranks_per_node < 1 || ranks_per_node > machine.ranks_per_node)
+        throw std::runtime_error(
+            fmt::format("a node of {} has room for 1 to {} ranks", machine.name, machine.ranks_per_node));
+    machine.ranks_per_node = ranks_per_node;
+    if (ranks_per_node % machine.sockets_per_node != 0) machine.sockets_per_node = 1;
+    return machine;
 }
 
-std::string Options::layout() const {
-    return fmt::format("{}x{}x{}", nodes(), machine.sockets_per_node,
-                       machine.ranks_per_node / machine.sockets_per_node);
+void check_selector(const std::string& selector) {
+    if (!selector.empty() && std::find(selectors.begin(), selectors.end(), selector) == selectors.end())
+        throw std::runtime_error(
+            fmt::format("'{}' is no selector of SimGrid; those are {}", selector, alternatives(selectors)));
 }
 
 bool read_options(int argc, char** argv, Options& options, int& status) {
@@ -94,9 +107,16 @@ bool read_options(int argc, char** argv, Options& options, int& status) {
     std::string bytes = "8";
     app.add_option("--machine", machine, "file of simulation/machines")->required();
     app.add_option("--ranks", options.ranks, "how many; they fill node after node")->required();
+    int ranks_per_node = 0;
+    app.add_option("--ranks-per-node", ranks_per_node, "(default: as the machine's file has it)");
     app.add_option("--collective", collective, "bcast, reduce, allreduce or barrier")->required();
     app.add_option("--bytes", bytes, "sizes of the message, with commas between");
     app.add_option("--algorithm", options.algorithm, "of the library, with its parameters");
+    app.add_option("--table", options.table, "that --algorithm auto goes by (LIBHCOLL_TABLE)");
+    app.add_option("--rules", options.rules,
+                   "measured or model: what --algorithm auto goes by beside (LIBHCOLL_RULES)");
+    app.add_option("--vendor", options.vendor,
+                   "SimGrid's algorithms for what --algorithm auto leaves to the MPI library");
     app.add_option("--selector", options.selector,
                    "SimGrid's algorithms as ompi, mpich, mvapich2, impi or default chooses them");
     app.add_option("--root", options.root, "of Bcast and Reduce");
@@ -121,7 +141,7 @@ bool read_options(int argc, char** argv, Options& options, int& status) {
         return false;
     }
     try {
-        complete(options, machine, collective, bytes);
+        complete(options, machine, collective, bytes, ranks_per_node);
     } catch (const std::runtime_error& problem) {
         std::fputs(fmt::format("hcoll-simulate: {}\n", problem.what()).c_str(), stderr);
         status = 2;

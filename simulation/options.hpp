@@ -17,6 +17,9 @@ struct Options {
     std::vector<std::uint64_t> bytes;
     std::string algorithm;  // as LIBHCOLL_<COLLECTIVE> takes it; empty where SimGrid's own runs
     std::string selector;   // whose choice among SimGrid's own
+    std::string table;      // that `auto` goes by; empty: none
+    std::string rules;      // as LIBHCOLL_RULES
+    std::string vendor;     // selector of what `auto` leaves to the MPI library
     int root = 0;
     int warmup = 1;
     int repetitions = 1;
@@ -28,9 +31,12 @@ struct Options {
     unsigned int seed = 1;        // of the noise
 
     bool is_own() const { return selector.empty(); }
-    unsigned long nodes() const;  // ranks fill node after node; the last one may have fewer
-    std::string layout() const;   // as LIBHCOLL_TOPOLOGY takes it
 };
+
+// The machine of a file with so many ranks on a node (0: as the file has it). Throws std::runtime_error with one sentence.
+Machine machine_with(const std::string& file, int ranks_per_node);
+// Is it one? Throws std::runtime_error with one sentence if not; an empty one is.
+void check_selector(const std::string& selector);
 
 // Returns whether to go on; `status` is the exit status otherwise. Every mistake is one sentence on standard error.
 bool read_options(int argc, char** argv, Options& options, int& status);

@@ -5,7 +5,7 @@ import concurrent.futures
 import os
 import sys
 
-from . import candidates, output, runs
+from . import candidates, output, runs, tune
 from .machines import SOURCE, Machine, Mistake, machine_file, machine_names
 
 PEERS = ("ompi", "mvapich2", "impi", "mpich")
@@ -15,6 +15,8 @@ EPILOG = """examples:
   scripts/simulate --machine stampede2 --ranks 1536 --collective bcast --bytes 4M --algorithm han:network=two_tree,node=flat --peers ompi,mvapich2,impi
   scripts/simulate --machine shaheen2 --ranks 4096 --collective allreduce --bytes 8:1M:8 --best --peers ompi --plot allreduce.png
   scripts/simulate --machine cori --ranks 64 --collective reduce --bytes 64k --algorithm han --check
+  scripts/simulate --machine stampede2 --ranks 1536 --collective bcast --bytes 8:4M:4 --algorithm auto --table stampede2.json
+  scripts/simulate tune --help
 
 exit status: 0, 1 for a wrong result (--check) or a subject of the library's that has none, 2 for a mistake on the command line,
 130 after Ctrl-C. A simulation is deterministic: the same command prints the same numbers. All about it: docs/simulation.md."""
@@ -55,6 +57,10 @@ def _parser():
     parser.add_argument("--bytes", default="8", metavar="SIZES", help="8,64k,4M or first:last[:factor] (default: 8)")
     parser.add_argument("--algorithm", action="append", default=[], metavar="NAME[:key=value,...]",
                         help="of the library; may be given several times")
+    parser.add_argument("--ranks-per-node", type=int, default=0, metavar="N", help="(default: as many as the machine has)")
+    parser.add_argument("--table", default="", metavar="FILE", help="that --algorithm auto goes by (default: none)")
+    parser.add_argument("--rules", default="", metavar="NAME", help="measured or model, for --algorithm auto (LIBHCOLL_RULES)")
+    parser.add_argument("--vendor", default="", metavar="NAME", help="the peer that runs what --algorithm auto leaves to the MPI library")
     parser.add_argument("--best", action="store_true", help="try the configurations of the library that some size may want")
     parser.add_argument("--peers", default="", metavar="NAMES", help=f"algorithms as these choose them: {', '.join(PEERS)}")
     parser.add_argument("--root", type=int, default=0, metavar="RANK", help="of Bcast and Reduce (default: 0)")
@@ -95,7 +101,7 @@ def simulate(options):
     sizes = [0] if options.collective == "barrier" else read_sizes(options.bytes)
     subjects = _subjects(options, sizes)
     path = machine_file(options.machine)
-    machine = Machine(path)
+    machine = Machine(path, options.ranks_per_node)
     binary = runs.program(options.build)
     passed_on = ["--root", str(options.root), "--repetitions", str(options.repetitions), "--warmup", str(options.warmup)]
     if options.noise:
@@ -105,13 +111,18 @@ def simulate(options):
             passed_on.append("--" + flag.replace("_", "-"))
     if options.check:
         passed_on.append("--check")
+    if options.ranks_per_node:
+        passed_on += ["--ranks-per-node", str(options.ranks_per_node)]
+    automatic = [word for name in ("table", "rules", "vendor") if getattr(options, name) for word in ("--" + name, getattr(options, name))]
+    if automatic and "auto" not in options.algorithm:
+        raise Mistake("--table, --rules and --vendor are for --algorithm auto")
     # Barrier has no bytes, but the option must be a size.
     asked = {True: [8], False: None}[options.collective == "barrier"]
     stop = runs.Stop()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         try:
             done = list(pool.map(lambda each: runs.run(binary, path, options.ranks, options.collective, asked or each[2], each[0],
-                                                       each[1], options.timeout, passed_on, stop), subjects))
+                                                       each[1], options.timeout, passed_on, automatic, stop), subjects))
         except BaseException:
             stop.set()
             raise
@@ -129,6 +140,8 @@ def simulate(options):
 
 
 def main(arguments):
+    if arguments[:1] == ["tune"]:
+        return tune.main(arguments[1:])
     options = _parser().parse_args(arguments)
     try:
         return simulate(options)

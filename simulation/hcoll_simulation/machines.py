@@ -29,12 +29,13 @@ def machine_file(name):
 
 
 class Machine:
-    def __init__(self, path):
+    def __init__(self, path, ranks_per_node=0):
+        """`ranks_per_node`: of the job; 0: as many as the machine has."""
         with open(path, encoding="utf-8") as file:
             try:
                 figures = json.load(file)
                 self.name = figures["name"]
-                self.ranks_per_node = int(figures["ranks_per_node"]["value"])
+                self.ranks_per_node = ranks_per_node or int(figures["ranks_per_node"]["value"])
                 self.node_rate = figures["network"]["node_rate_gb_per_s"]["value"] * GIGA
                 self.memory_rate = figures["node"]["memory_rate_gb_per_s"]["value"] * GIGA
                 self.pair_rate = figures["node"]["pair_rate_gb_per_s"]["value"] * GIGA

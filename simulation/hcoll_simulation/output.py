@@ -36,6 +36,8 @@ def rows(machine, collective, ranks, sizes, runs):
             "own_seconds": best[0] if best else None,
             "own_algorithm": best[1] if best else None,
             "own": {subject: seconds for seconds, subject in own},
+            # What the library has chosen by itself, where it was asked to.
+            "chosen": next((run.choices[size] for run in runs if run.own and run.subject == "auto" and size in run.choices), None),
             "peers": peers,
         })
     return found
@@ -62,7 +64,8 @@ def table(data):
             peer = row["peers"].get(name)
             ratio = f" ({peer / own:.2f})" if peer and own else ""
             cells.append(microseconds(peer) + ratio if peer else "-")
-        lines.append([*cells, row["own_algorithm"] or "-"])
+        best = row["own_algorithm"] or "-"
+        lines.append([*cells, f"auto: {row['chosen']}" if best == "auto" else best])
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     aligned = ["  ".join(cell.ljust(width) if i == len(head) - 1 else cell.rjust(width)
                          for i, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in [head, *lines]]

@@ -13,13 +13,13 @@ from .machines import Mistake
 WRONG_RESULT, BAD_OPTION, NO_SIMULATION = 1, 2, 3
 
 
-def program(build):
-    path = os.path.join(build, "bin", "hcoll-simulate")
+def program(build, name="hcoll-simulate"):
+    path = os.path.join(build, "bin", name)
     if os.path.isfile(path):
         return path
     if not os.path.isdir(build):
         raise Mistake(f"there is no build in {build}; build with cmake --preset release && cmake --build --preset release")
-    raise Mistake(f"{build} has no hcoll-simulate: it is built where SimGrid 3.32 is there (Debian's package libsimgrid-dev)")
+    raise Mistake(f"{build} has no {name}: it is built where SimGrid 3.32 is there (Debian's package libsimgrid-dev)")
 
 
 # Looked up here: between fork and exec is no place for it.
@@ -68,12 +68,16 @@ class Run:
     def __init__(self, subject, own):
         self.subject, self.own = subject, own
         self.seconds = {}
+        self.choices = {}  # of the library, by size
         self.problem = None
 
 
-def run(path, machine, ranks, collective, sizes, subject, own, timeout, options, stop):
+def run(path, machine, ranks, collective, sizes, subject, own, timeout, options, automatic, stop):
+    """`automatic`: options for a subject that is `auto`."""
     line = [path, "--machine", machine, "--ranks", str(ranks), "--collective", collective,
             "--bytes", ",".join(map(str, sizes)), "--algorithm" if own else "--selector", subject, *options]
+    if own and subject == "auto":
+        line += automatic
     result = Run(subject, own)
     process = stop.start(line)
     if process is None:
@@ -94,6 +98,7 @@ def run(path, machine, ranks, collective, sizes, subject, own, timeout, options,
         for text in process.stdout:
             found = json.loads(text)
             result.seconds[found["bytes"]] = found["seconds"]
+            result.choices[found["bytes"]] = found["choice"]
         process.wait()
     finally:
         timer.cancel()

@@ -14,15 +14,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <memory>
 #include <set>
 
 #include "topology/place.hpp"
@@ -30,7 +26,10 @@
 #include "tuner/allocation.hpp"
 #include "tuner/mpi.hpp"
 #include "tuner/mpi_laboratory.hpp"
+#include "tuner/table_output.hpp"
 #include "tuner/tune_options.hpp"
+#include "tuner/tune_report.hpp"
+#include "tuner/tuning.hpp"
 #include "tuning/find_table.hpp"
 #include "tuning/settings.hpp"
 #include "tuning/text.hpp"
@@ -149,45 +148,6 @@ void name_slow_nodes(const Job& job, const Placement& allocation) {
 
 // ---- the table ----
 
-class Output {
-public:
-    Output(std::string path, Table table) : path_(std::move(path)), table_(std::move(table)) {}
-    // By rank 0, before anything is measured: a sentence where it cannot be written.
-    std::optional<std::string> find_mistake() const {
-        const std::string trial = path_ + ".new";
-        if (std::filesystem::is_directory(path_)) return fmt::format("{} is a folder", path_);
-        std::FILE* file = std::fopen(trial.c_str(), "we");
-        if (file == nullptr) return fmt::format("{} cannot be written ({})", path_, std::strerror(errno));
-        std::fclose(file);
-        std::filesystem::remove(trial);
-        return std::nullopt;
-    }
-    // The file is whole at any time: it is replaced.
-    bool write() const {
-        const std::string fresh = path_ + ".new";
-        std::ofstream file(fresh);
-        file << table_json(table_);
-        file.close();
-        std::error_code error;
-        if (file) std::filesystem::rename(fresh, path_, error);
-        return file.good() && !error;
-    }
-    Table& table() { return table_; }
-    const std::string& path() const { return path_; }
-
-private:
-    std::string path_;
-    Table table_;
-};
-
-std::string key_of(const TableCall& call, const SubLayout& layout, std::uint64_t bytes) {
-    return fmt::format("{} {} {} {}", call.name(), layout.nodes, layout.ranks_per_node, bytes);
-}
-
-std::string key_of(const TableEntry& entry) {
-    return key_of(entry.call, {entry.nodes.least, entry.ranks_per_node.least}, entry.bytes.least);
-}
-
 Table new_table(int argc, char** argv, const TuneOptions& options) {
     Table table;
     const MachineName machine = machine_name();
@@ -216,298 +176,134 @@ Table new_table(int argc, char** argv, const TuneOptions& options) {
     return table;
 }
 
-// ---- progress ----
+// ---- running ----
 
 std::atomic<bool> is_interrupted{false};
 void on_interrupt(int /*signal*/) { is_interrupted = true; }
 
-class Clock {
+// All layouts, one after another.
+class TuningJob {
 public:
-    explicit Clock(double most_seconds) : begin_(std::chrono::steady_clock::now()), most_(most_seconds) {}
-    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
-    bool is_over() const { return most_ > 0 && seconds() > most_; }
-    double most() const { return most_; }
-
-private:
-    std::chrono::steady_clock::time_point begin_;
-    double most_;
-};
-
-std::string duration_text(double seconds) {
-    const long whole = std::lround(seconds);
-    if (whole < 100) return fmt::format("{} s", whole);
-    return whole < 6000 ? fmt::format("{} min", (whole + 30) / 60)
-                        : fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
-}
-
-// One line on a terminal, which the next one replaces.
-void show_progress(const Job& job, const Clock& clock, std::size_t done, std::size_t all, std::string_view what) {
-    if (!job.speaks() || isatty(STDERR_FILENO) == 0) return;
-    constexpr std::size_t width = 30;
-    const std::size_t filled = all == 0 ? width : width * done / all;
-    std::string left = "?";
-    if (done != 0) {
-        double seconds = clock.seconds() / static_cast<double>(done) * static_cast<double>(all - done);
-        if (clock.most() > 0) seconds = std::min(seconds, std::max(clock.most() - clock.seconds(), 0.0));
-        left = duration_text(seconds);
-    }
-    fmt::print(stderr, "\r[{}{}] {} of {} points, {} left: {}\x1b[K", std::string(filled, '='),
-               std::string(width - filled, ' '), done, all, left, what);
-    std::fflush(stderr);
-}
-
-void clear_progress(const Job& job) {
-    if (job.speaks() && isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
-}
-
-void print_summary(const Job& job, const Table& table) {
-    if (!job.speaks()) return;
-    struct Sum {
-        double logarithms = 0;
-        double worst = 1e9;
-        int points = 0;
-        int of_vendor = 0;
-    };
-    std::map<std::string, Sum> sums;
-    for (const TableEntry& entry : table.entries) {
-        const TableCandidate* vendor = entry.find("vendor");
-        if (!entry.is_point() || vendor == nullptr || vendor->seconds <= 0 || entry.chosen().seconds <= 0) continue;
-        const double gain = vendor->seconds / entry.chosen().seconds;
-        for (const std::string& name : {std::string(entry.call.name()), std::string("all")}) {
-            Sum& sum = sums[name];
-            sum.logarithms += std::log(gain);
-            sum.worst = std::min(sum.worst, gain);
-            sum.of_vendor += entry.chosen().choice == "vendor" ? 1 : 0;
-            ++sum.points;
-        }
-    }
-    fmt::print("\n{:<12}{:>8}{:>16}{:>10}{:>18}\n", "", "points", "vendor/chosen", "worst", "left to vendor");
-    for (const auto& [name, sum] : sums)
-        fmt::print("{:<12}{:>8}{:>16.2f}{:>10.2f}{:>18}\n", name, sum.points, std::exp(sum.logarithms / sum.points),
-                   sum.worst, sum.of_vendor);
-    std::fflush(stdout);
-}
-
-// ---- explaining ----
-
-void explain(const Job& job, const Placement& allocation, const std::vector<SubLayout>& layouts,
-             const TuneOptions& options) {
-    if (!job.speaks()) return;
-    for (const SubLayout& layout : layouts) {
-        const Placement placement = placement_of(allocation, ranks_of(allocation, layout));
-        for (const TableCall& call : options.calls)
-            for (const std::uint64_t bytes : options.sizes) {
-                const auto candidates = find_candidates({.call = call,
-                                                         .placement = &placement,
-                                                         .bytes = bytes,
-                                                         .has_shared_memory = layout.nodes == 1,
-                                                         .has_heuristics = options.search.has_heuristics,
-                                                         .varied = options.search.varied,
-                                                         .algorithms = options.search.algorithms});
-                std::map<std::string_view, int> reasons;
-                std::size_t left = 0;
-                for (const Candidate& each : candidates)
-                    if (each.left_out.empty())
-                        ++left;
-                    else
-                        ++reasons[each.left_out];
-                fmt::print("{} of {} bytes on {} x {}: {} of {} candidates\n", call.name(), size_text(bytes),
-                           layout.nodes, layout.ranks_per_node, left, candidates.size());
-                for (const auto& [why, number] : reasons) fmt::print("  {:>5} left out: {}\n", number, why);
-                for (const Candidate& each : candidates)
-                    if (each.left_out.empty()) fmt::print("        {}\n", each.text);
-                if (!has_message(call.collective)) break;
-            }
-    }
-}
-
-// ---- comparing ----
-
-struct Comparison {
-    double seconds = 0;  // that tuning took
-    int points = 0;
-    int near = 0;  // within 5 % of the best
-    double worst = 1;
-};
-
-// ---- running ----
-
-class Tuning {
-public:
-    Tuning(const Job& job, const TuneOptions& options, Placement allocation, Output& output,
-           std::set<std::string> known)
+    TuningJob(const Job& job, const TuneOptions& options, Placement allocation, TableOutput& output,
+              std::set<std::string> known)
         : job_(job),
           options_(options),
           allocation_(std::move(allocation)),
           output_(output),
           known_(std::move(known)),
-          clock_(options.most_seconds),
-          memory_(bytes_of_messages()) {}
+          memory_(most_bytes_of(options, {allocation_.nodes(), allocation_.most_ranks_of_a_node()})),
+          tuning_(options, {.is_over = [this](Laboratory& laboratory) { return is_over(laboratory); },
+                            .begins = [this](const std::string& what) { begin_point(what); },
+                            .found = [this](const TableEntry& entry) { keep(entry); }}) {}
 
     int run(const std::vector<SubLayout>& layouts) {
         for (const SubLayout& layout : layouts)
-            for (const TableCall& call : options_.calls) all_ += sizes_of(call, layout).size();
-        for (const SubLayout& layout : layouts) {
-            if (is_over_) break;
-            const std::vector<int> ranks = ranks_of(allocation_, layout);
-            const bool is_in = std::find(ranks.begin(), ranks.end(), job_.rank) != ranks.end();
-            MPI_Comm communicator = MPI_COMM_NULL;
-            require_mpi(MPI_Comm_split(MPI_COMM_WORLD, is_in ? 0 : MPI_UNDEFINED, job_.rank, &communicator));
-            if (is_in) {
-                MpiLaboratory laboratory(communicator, placement_of(allocation_, ranks), memory_, {});
-                options_.compare ? compare(laboratory, layout) : tune(laboratory, layout);
-            }
-            wait_for_all();
-            int is_over = is_over_ ? 1 : 0;
-            require_mpi(PMPI_Bcast(&is_over, 1, MPI_INT, 0, MPI_COMM_WORLD));
-            is_over_ = is_over != 0;
-        }
-        clear_progress(job_);
-        if (options_.compare)
-            print_comparison();
-        else
-            print_summary(job_, output_.table());
-        if (is_over_) say(job_, fmt::format("{} of {} points; --resume goes on\n", done_, all_));
+            for (const TableCall& call : options_.calls)
+                for (const std::uint64_t bytes : sizes_of(options_, call, layout)) {
+                    ++points_;
+                    missing_ += known_.count(key_of(call, layout, bytes)) == 0 ? 1 : 0;
+                }
+        if (options_.compare) missing_ = points_ * ways.size();
+        bool is_whole = true;
+        for (std::size_t i = 0; i < layouts.size() && is_whole; ++i) is_whole = run(layouts[i]);
+        clear_progress();
+        say(job_, options_.compare ? comparison_text(tuning_) : summary_text(output_.table()));
+        if (!is_whole)
+            say(job_, fmt::format("{} of {} points; --resume goes on\n", points_ - missing_ + done_, points_));
+        if (job_.speaks() && !options_.report.empty()) write_report();
         if (!options_.compare && !has_failed_) say(job_, fmt::format("LIBHCOLL_TABLE={} uses it\n", output_.path()));
         return has_failed_ ? 1 : 0;
     }
 
 private:
-    std::size_t bytes_of_messages() const {
-        std::uint64_t most = sizeof(double);
-        for (const TableCall& call : options_.calls)
-            for (const std::uint64_t bytes : sizes_of(call, {allocation_.nodes(), allocation_.most_ranks_of_a_node()}))
-                most = std::max(most,
-                                has_blocks(call.collective) ? bytes * static_cast<std::uint64_t>(job_.ranks) : bytes);
-        for (const TableCall& call : options_.calls)
-            if (!has_blocks(call.collective)) most = std::max(most, options_.sizes.back());
-        // Tasks are of a few segments, of a megabyte at most.
-        constexpr std::uint64_t of_tasks = std::uint64_t{16} << 20;
-        return std::max(most, options_.search.method == TuningMethod::task || options_.compare ? of_tasks : 0);
-    }
-
-    // Of a block, for collectives of blocks: all of them together are not to be longer than that.
-    std::vector<std::uint64_t> sizes_of(const TableCall& call, const SubLayout& layout) const {
-        if (!has_message(call.collective)) return {0};
-        constexpr std::uint64_t most_of_all = std::uint64_t{64} << 20;
-        std::vector<std::uint64_t> sizes;
-        for (const std::uint64_t bytes : options_.sizes)
-            if (!has_blocks(call.collective) || bytes * static_cast<std::uint64_t>(layout.ranks()) <= most_of_all)
-                sizes.push_back(bytes);
-        return sizes;
-    }
-
-    // Rank 0 looks at the clock, and at what the user wants.
-    bool is_over(MpiLaboratory& laboratory) {
-        int is_over = is_interrupted || clock_.is_over() ? 1 : 0;
-        require_mpi(PMPI_Bcast(&is_over, 1, MPI_INT, 0, laboratory.communicator()));
-        return is_over != 0;
-    }
-
-    void tune(MpiLaboratory& laboratory, const SubLayout& layout) {
-        for (const TableCall& call : options_.calls) {
-            Search search(laboratory, call, options_.search);
-            for (const std::uint64_t bytes : sizes_of(call, layout)) {
-                ++done_;
-                if (known_.count(key_of(call, layout, bytes)) != 0) continue;
-                if (is_over(laboratory)) {
-                    --done_;
-                    is_over_ = true;
-                    return;
-                }
-                show_progress(
-                    job_, clock_, done_ - 1, all_,
-                    fmt::format("{} x {} {} {}", layout.nodes, layout.ranks_per_node, call.name(), size_text(bytes)));
-                const TableEntry entry = search.at(bytes).entry(call, laboratory.placement());
-                output_.table().entries.push_back(entry);
-                if (job_.speaks() && !output_.write()) {
-                    has_failed_ = true;
-                    fmt::print(stderr, "hcoll-tune: {} cannot be written\n", output_.path());
-                }
-            }
+    // False where it is over before the end; all ranks, those that are in no part of it too.
+    bool run(const SubLayout& layout) {
+        const std::vector<int> ranks = ranks_of(allocation_, layout);
+        const bool is_in = std::find(ranks.begin(), ranks.end(), job_.rank) != ranks.end();
+        MPI_Comm communicator = MPI_COMM_NULL;
+        require_mpi(MPI_Comm_split(MPI_COMM_WORLD, is_in ? 0 : MPI_UNDEFINED, job_.rank, &communicator));
+        int is_whole = 1;
+        if (is_in) {
+            MpiLaboratory laboratory(communicator, placement_of(allocation_, ranks), memory_, {});
+            is_whole =
+                (options_.compare ? tuning_.compare(laboratory, layout) : tuning_.tune(laboratory, layout, known_)) ? 1
+                                                                                                                    : 0;
         }
+        wait_for_all();
+        // A layout begins with the first ranks of the first nodes that have as many: with the first of these.
+        require_mpi(PMPI_Bcast(&is_whole, 1, MPI_INT, ranks.front(), MPI_COMM_WORLD));
+        return is_whole != 0;
     }
 
-    // All four ways, and how near each comes to the best that the exhaustive one has found.
-    void compare(MpiLaboratory& laboratory, const SubLayout& layout) {
-        for (const TableCall& call : options_.calls) {
-            std::map<std::uint64_t, std::map<std::string, double>> measured;  // by bytes, by choice
-            for (const auto& [method, has_heuristics] : ways) {
-                SearchOptions options = options_.search;
-                options.method = method;
-                options.has_heuristics = has_heuristics;
-                Search search(laboratory, call, options);
-                Comparison& comparison = comparisons_[{method, has_heuristics}];
-                const double begin = laboratory.now();
-                std::map<std::uint64_t, std::string> chosen;
-                for (const std::uint64_t bytes : sizes_of(call, layout)) {
-                    if (is_over_ || is_over(laboratory)) {
-                        is_over_ = true;
-                        return;
-                    }
-                    show_progress(job_, clock_, done_, ways.size() * all_,
-                                  fmt::format("{}, heuristics {}: {} x {} {} {}",
-                                              tuning_method_names[static_cast<std::size_t>(method)],
-                                              has_heuristics ? "on" : "off", layout.nodes, layout.ranks_per_node,
-                                              call.name(), size_text(bytes)));
-                    ++done_;
-                    const SearchResult result = search.at(bytes);
-                    chosen[bytes] = result.findings.front().choice;
-                    if (method == TuningMethod::exhaustive && !has_heuristics)
-                        for (const Finding& finding : result.findings)
-                            measured[bytes][finding.choice] = finding.measured.median();
-                }
-                comparison.seconds += laboratory.now() - begin;
-                for (const auto& [bytes, choice] : chosen) {
-                    const auto& all = measured[bytes];
-                    double best = 1e9;
-                    for (const auto& [name, seconds] : all) best = std::min(best, seconds);
-                    const auto found = all.find(choice);
-                    const double ratio = found == all.end() ? 1 : found->second / best;
-                    constexpr double near = 1.05;
-                    ++comparison.points;
-                    comparison.near += ratio <= near ? 1 : 0;
-                    comparison.worst = std::max(comparison.worst, ratio);
-                }
-            }
+    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+
+    // One rank looks at the clock, and at what the user wants.
+    bool is_over(Laboratory& laboratory) const {
+        const bool is_late = options_.most_seconds > 0 && seconds() > options_.most_seconds;
+        return static_cast<MpiLaboratory&>(laboratory).of_first_rank(is_interrupted || is_late ? 1 : 0) != 0;
+    }
+
+    // One line on a terminal, which the next one replaces.
+    void begin_point(const std::string& what) {
+        if (job_.speaks() && isatty(STDERR_FILENO) != 0) {
+            fmt::print(stderr, "\r{}\x1b[K", progress_text(done_, missing_, seconds(), options_.most_seconds, what));
+            std::fflush(stderr);
         }
+        ++done_;
+    }
+    void clear_progress() const {
+        if (job_.speaks() && isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
     }
 
-    void print_comparison() const {
-        if (!job_.speaks()) return;
-        const double whole = comparisons_.at({TuningMethod::exhaustive, false}).seconds;
-        fmt::print("\n{:<12}{:>12}{:>10}{:>10}{:>10}{:>16}{:>10}\n", "method", "heuristics", "time", "share", "points",
-                   "within 5 %", "worst");
-        for (const auto& [method, has_heuristics] : ways) {
-            const auto found = comparisons_.find({method, has_heuristics});
-            if (found == comparisons_.end()) continue;
-            const Comparison& of = found->second;
-            fmt::print("{:<12}{:>12}{:>10}{:>9.1f}%{:>10}{:>15.0f}%{:>10.2f}\n",
-                       tuning_method_names[static_cast<std::size_t>(method)], has_heuristics ? "on" : "off",
-                       duration_text(of.seconds), 100 * of.seconds / whole, of.points,
-                       of.points == 0 ? 0.0 : 100.0 * of.near / of.points, of.worst);
-        }
-        std::fflush(stdout);
+    void keep(const TableEntry& entry) {
+        output_.add(entry);
+        if (!job_.speaks() || output_.write()) return;
+        has_failed_ = true;
+        fmt::print(stderr, "hcoll-tune: {} cannot be written\n", output_.path());
     }
 
-    static constexpr std::array<std::pair<TuningMethod, bool>, 4> ways = {{{TuningMethod::exhaustive, false},
-                                                                           {TuningMethod::exhaustive, true},
-                                                                           {TuningMethod::task, false},
-                                                                           {TuningMethod::task, true}}};
+    void write_report() {
+        std::ofstream file(options_.report);
+        file << report_json(tuning_);
+        file.close();
+        if (file) return;
+        has_failed_ = true;
+        fmt::print(stderr, "hcoll-tune: {} cannot be written\n", options_.report);
+    }
 
     const Job& job_;
     const TuneOptions& options_;
     Placement allocation_;
-    Output& output_;
+    TableOutput& output_;
     std::set<std::string> known_;
-    Clock clock_;
     MessageMemory memory_;
-    std::map<std::pair<TuningMethod, bool>, Comparison> comparisons_;
-    std::size_t all_ = 0;
+    Tuning tuning_;
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+    std::size_t points_ = 0;
+    std::size_t missing_ = 0;
     std::size_t done_ = 0;
-    bool is_over_ = false;
     bool has_failed_ = false;
 };
+
+// What is wrong with the output, and, if it is resumed, the points that are in it; known to all ranks.
+std::string open_output(const Job& job, const TuneOptions& options, TableOutput& output, std::set<std::string>& known) {
+    std::string problem;
+    std::string keys;
+    if (job.speaks()) {
+        if (!options.compare) problem = output.find_mistake().value_or("");
+        if (problem.empty() && options.resume && !options.compare) problem = output.resume().value_or("");
+        if (problem.empty() && !options.report.empty() && std::filesystem::is_directory(options.report))
+            problem = fmt::format("{} is a folder", options.report);
+        if (problem.empty() && !options.report.empty() && !std::ofstream(options.report, std::ios::app))
+            problem = fmt::format("{} cannot be written", options.report);
+        for (const std::string& key : keys_of(output.table())) keys += key + '\n';
+    }
+    problem = shared_text(problem);
+    keys = shared_text(keys);
+    for (const std::string_view key : split(keys, '\n'))
+        if (!key.empty()) known.emplace(key);
+    return problem;
+}
 
 int run(const Job& job, int argc, char** argv) {
     TuneOptions options;
@@ -527,36 +323,19 @@ int run(const Job& job, int argc, char** argv) {
             fmt::format("this job has {} nodes with up to {} ranks: none of the layouts that are asked for is in it",
                         allocation.nodes(), allocation.most_ranks_of_a_node()));
     if (options.explain) {
-        explain(job, allocation, layouts, options);
+        say(job, explain_text(allocation, layouts, options));
         return 0;
     }
-    Output output(options.output, new_table(argc, argv, options));
-    std::string problem;
-    std::string known_text;
-    if (job.speaks() && !options.compare) {
-        problem = output.find_mistake().value_or("");
-        if (problem.empty() && options.resume && std::filesystem::exists(options.output)) {
-            std::vector<std::string> mistakes;
-            const std::optional<Table> before = read_table(options.output, mistakes);
-            if (!mistakes.empty()) problem = mistakes.front();
-            if (before) output.table().entries = before->entries;
-        }
-        for (const TableEntry& entry : output.table().entries)
-            if (entry.is_point()) known_text += key_of(entry) + '\n';
-    }
-    problem = shared_text(problem);
-    if (!problem.empty()) return fail(job, problem);
+    TableOutput output(options.output, new_table(argc, argv, options));
     std::set<std::string> known;
-    known_text = shared_text(known_text);
-    for (const std::string_view key : split(known_text, '\n'))
-        if (!key.empty()) known.emplace(key);
-
+    if (const std::string problem = open_output(job, options, output, known); !problem.empty())
+        return fail(job, problem);
     std::signal(SIGINT, on_interrupt);
     std::signal(SIGTERM, on_interrupt);
     name_slow_nodes(job, allocation);
     say(job, fmt::format("{} nodes with up to {} ranks, {} layouts; {}\n", allocation.nodes(),
                          allocation.most_ranks_of_a_node(), layouts.size(), library));
-    return Tuning(job, options, allocation, output, std::move(known)).run(layouts);
+    return TuningJob(job, options, allocation, output, std::move(known)).run(layouts);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,15 @@
 #include "tuning/table.hpp"
 
 namespace hcoll {
+
+// Of the ranks of a laboratory.
+struct RankPair {
+    int from = 0;
+    int to = 0;
+};
+
+// Parts of its ranks: the first of each node, or each node's, all nodes at the same time.
+enum class Level : std::uint8_t { network, node };
 
 class Laboratory {
 public:
@@ -24,6 +35,24 @@ public:
     virtual double sample(const TableCall& call, const std::string& choice, std::uint64_t bytes) = 0;
     // Seconds on each rank, of single calls that all begin at the same time: the median of some.
     virtual std::vector<double> sample_ranks(const TableCall& call, const std::string& choice, std::uint64_t bytes) = 0;
+    // Seconds of a single call among the ranks of a level.
+    virtual double sample_level(Level level, const TableCall& call, const std::string& choice, std::uint64_t bytes) = 0;
+
+    // Seconds until the sender of the slowest pair has its answer: it sends so many messages at once, the other one answers with one of the
+    // same length. A rank is in one pair at most.
+    virtual double exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) = 0;
+    // Is a message of so many bytes over for its sender before anybody receives it?
+    virtual bool is_sent_at_once(RankPair pair, std::uint64_t bytes) = 0;
+    // Seconds of one rank.
+    virtual double copy(std::uint64_t bytes) = 0;
+    virtual double reduce(std::uint64_t bytes) = 0;
+
+    // work(0), work(1), ...: computed by one rank each, where there are several to do it, and known to all.
+    virtual std::vector<double> shared_work(std::size_t items, const std::function<double(std::size_t)>& work) {
+        std::vector<double> all(items);
+        for (std::size_t i = 0; i < items; ++i) all[i] = work(i);
+        return all;
+    }
     // Seconds since some beginning.
     virtual double now() = 0;
 };

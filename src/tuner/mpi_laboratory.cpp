@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <cmath>
+#include <cstring>
 
 namespace hcoll {
 
@@ -12,20 +13,52 @@ namespace {
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+template <typename Work>
+double median_of_some(const Work& work) {
+    std::array<double, 9> all{};
+    work();
+    for (double& one : all) {
+        const double begin = seconds();
+        work();
+        one = seconds() - begin;
+    }
+    std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end());
+    return all[all.size() / 2];
+}
+
 }  // namespace
 
 MessageMemory::MessageMemory(std::size_t bytes) : input_(bytes, std::byte{1}), output_(bytes, std::byte{1}) {}
 
 MpiLaboratory::MpiLaboratory(MPI_Comm communicator, Placement placement, MessageMemory& memory,
                              const MeasuringOptions& options)
-    : communicator_(communicator), placement_(std::move(placement)), memory_(memory), options_(options) {
-    require_mpi(PMPI_Comm_dup(communicator_, &meeting_));
-    require_mpi(PMPI_Comm_rank(communicator_, &rank_));
+    : all_{.communicator = communicator}, placement_(std::move(placement)), memory_(memory), options_(options) {
+    require_mpi(PMPI_Comm_dup(communicator, &meeting_));
+    require_mpi(PMPI_Comm_rank(communicator, &rank_));
 }
 
 MpiLaboratory::~MpiLaboratory() {
+    for (auto& [level, bench] : levels_)
+        if (bench.communicator != MPI_COMM_NULL) MPI_Comm_free(&bench.communicator);
     PMPI_Comm_free(&meeting_);
-    MPI_Comm_free(&communicator_);
+    MPI_Comm_free(&all_.communicator);
+}
+
+int MpiLaboratory::of_first_rank(int value) const {
+    require_mpi(PMPI_Bcast(&value, 1, MPI_INT, 0, meeting_));
+    return value;
+}
+
+// Made when it is first asked for; MPI_COMM_NULL on ranks that have no part in it.
+MpiLaboratory::Bench& MpiLaboratory::bench_of(Level level) {
+    auto [found, is_new] = levels_.try_emplace(level);
+    if (is_new) {
+        const int node = placement_.node_of(rank_);
+        const bool is_first = placement_.index_on_node(rank_) == 0;
+        const int color = level == Level::node ? node : is_first ? 0 : MPI_UNDEFINED;
+        require_mpi(MPI_Comm_split(all_.communicator, color, rank_, &found->second.communicator));
+    }
+    return found->second;
 }
 
 double MpiLaboratory::longest(double mine) const {
@@ -36,19 +69,19 @@ double MpiLaboratory::longest(double mine) const {
 
 double MpiLaboratory::now() { return longest(rank_ == 0 ? seconds() : 0); }
 
-void MpiLaboratory::choose(const TableCall& call, const std::string& choice) {
-    const std::string wanted = fmt::format("{}={}", call.name(), choice);
-    if (wanted == chosen_) return;
+void MpiLaboratory::choose(Bench& bench, const TableCall& call, const std::string& choice) {
+    std::string wanted = fmt::format("{}={}", call.name(), choice);
+    if (wanted == bench.chosen) return;
     MPI_Info info = MPI_INFO_NULL;
     require_mpi(PMPI_Info_create(&info));
     require_mpi(PMPI_Info_set(info, fmt::format("libhcoll_{}", call.name()).c_str(), choice.c_str()));
-    require_mpi(MPI_Comm_set_info(communicator_, info));
+    require_mpi(MPI_Comm_set_info(bench.communicator, info));
     require_mpi(PMPI_Info_free(&info));
-    chosen_ = wanted;
+    bench.chosen = std::move(wanted);
 }
 
 // Bytes for what moves bytes, doubles for reductions: rules go by bytes.
-void MpiLaboratory::run(const TableCall& call, std::uint64_t bytes) {
+void MpiLaboratory::run(MPI_Comm communicator, const TableCall& call, std::uint64_t bytes) {
     const auto count = static_cast<int>(bytes);
     const bool is_whole = bytes % sizeof(double) == 0;
     MPI_Datatype type = is_whole ? MPI_DOUBLE : MPI_SIGNED_CHAR;
@@ -58,34 +91,32 @@ void MpiLaboratory::run(const TableCall& call, std::uint64_t bytes) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (call.is_nonblocking) {
         switch (call.collective) {
-            case Collective::bcast: require_mpi(MPI_Ibcast(output, count, MPI_BYTE, 0, communicator_, &request)); break;
+            case Collective::bcast: require_mpi(MPI_Ibcast(output, count, MPI_BYTE, 0, communicator, &request)); break;
             case Collective::reduce:
-                require_mpi(MPI_Ireduce(input, output, elements, type, MPI_SUM, 0, communicator_, &request));
+                require_mpi(MPI_Ireduce(input, output, elements, type, MPI_SUM, 0, communicator, &request));
                 break;
-            default:
-                require_mpi(MPI_Iallreduce(input, output, elements, type, MPI_SUM, communicator_, &request));
-                break;
+            default: require_mpi(MPI_Iallreduce(input, output, elements, type, MPI_SUM, communicator, &request)); break;
         }
         require_mpi(MPI_Wait(&request, MPI_STATUS_IGNORE));
         return;
     }
     switch (call.collective) {
-        case Collective::bcast: require_mpi(MPI_Bcast(output, count, MPI_BYTE, 0, communicator_)); break;
+        case Collective::bcast: require_mpi(MPI_Bcast(output, count, MPI_BYTE, 0, communicator)); break;
         case Collective::reduce:
-            require_mpi(MPI_Reduce(input, output, elements, type, MPI_SUM, 0, communicator_));
+            require_mpi(MPI_Reduce(input, output, elements, type, MPI_SUM, 0, communicator));
             break;
         case Collective::allreduce:
-            require_mpi(MPI_Allreduce(input, output, elements, type, MPI_SUM, communicator_));
+            require_mpi(MPI_Allreduce(input, output, elements, type, MPI_SUM, communicator));
             break;
-        case Collective::barrier: require_mpi(MPI_Barrier(communicator_)); break;
+        case Collective::barrier: require_mpi(MPI_Barrier(communicator)); break;
         case Collective::gather:
-            require_mpi(MPI_Gather(input, count, MPI_BYTE, output, count, MPI_BYTE, 0, communicator_));
+            require_mpi(MPI_Gather(input, count, MPI_BYTE, output, count, MPI_BYTE, 0, communicator));
             break;
         case Collective::scatter:
-            require_mpi(MPI_Scatter(input, count, MPI_BYTE, output, count, MPI_BYTE, 0, communicator_));
+            require_mpi(MPI_Scatter(input, count, MPI_BYTE, output, count, MPI_BYTE, 0, communicator));
             break;
         case Collective::allgather:
-            require_mpi(MPI_Allgather(input, count, MPI_BYTE, output, count, MPI_BYTE, communicator_));
+            require_mpi(MPI_Allgather(input, count, MPI_BYTE, output, count, MPI_BYTE, communicator));
             break;
     }
 }
@@ -93,38 +124,121 @@ void MpiLaboratory::run(const TableCall& call, std::uint64_t bytes) {
 double MpiLaboratory::row(const TableCall& call, std::uint64_t bytes, int calls) {
     require_mpi(PMPI_Barrier(meeting_));
     const double begin = seconds();
-    for (int i = 0; i < calls; ++i) run(call, bytes);
+    for (int i = 0; i < calls; ++i) run(all_.communicator, call, bytes);
     return longest(seconds() - begin) / calls;
 }
 
 double MpiLaboratory::sample(const TableCall& call, const std::string& choice, std::uint64_t bytes) {
-    choose(call, choice);
-    auto [known, is_new] = calls_of_rows_.try_emplace(fmt::format("{} {}", chosen_, bytes), 1);
+    choose(all_, call, choice);
+    auto [known, is_new] = calls_of_rows_.try_emplace(fmt::format("{} {}", all_.chosen, bytes), 1);
     if (is_new) {
         // The first call makes the plan, and how many are a row depends on how long one takes.
         row(call, bytes, 1);
         const double one = std::max(row(call, bytes, 1), 1e-9);
-        known->second = static_cast<int>(
-            std::clamp(std::ceil(options_.seconds_of_a_row / one), 1.0, static_cast<double>(options_.most_calls)));
+        known->second = calls_of_a_row(options_, one);
         if (known->second == 1) return one;
     }
     return row(call, bytes, known->second);
 }
 
-std::vector<double> MpiLaboratory::sample_ranks(const TableCall& call, const std::string& choice, std::uint64_t bytes) {
-    choose(call, choice);
-    row(call, bytes, 1);
+// All ranks of the laboratory begin at the same time; median of some, on this rank. The first call makes the plan.
+double MpiLaboratory::single_call(const Bench& bench, const TableCall& call, std::uint64_t bytes) {
     std::vector<double> mine;
-    for (int i = 0; i < options_.single_calls; ++i) {
+    for (int i = 0; i <= options_.single_calls; ++i) {
         require_mpi(PMPI_Barrier(meeting_));
         const double begin = seconds();
-        run(call, bytes);
-        mine.push_back(seconds() - begin);
+        if (bench.communicator != MPI_COMM_NULL) run(bench.communicator, call, bytes);
+        if (i != 0) mine.push_back(seconds() - begin);
     }
     std::nth_element(mine.begin(), mine.begin() + static_cast<std::ptrdiff_t>(mine.size() / 2), mine.end());
-    const double median = mine[mine.size() / 2];
+    return mine[mine.size() / 2];
+}
+
+std::vector<double> MpiLaboratory::sample_ranks(const TableCall& call, const std::string& choice, std::uint64_t bytes) {
+    choose(all_, call, choice);
+    const double median = single_call(all_, call, bytes);
     std::vector<double> all(static_cast<std::size_t>(placement_.ranks()));
     require_mpi(PMPI_Allgather(&median, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, meeting_));
+    return all;
+}
+
+double MpiLaboratory::sample_level(Level level, const TableCall& call, const std::string& choice, std::uint64_t bytes) {
+    Bench& bench = bench_of(level);
+    if (bench.communicator != MPI_COMM_NULL) choose(bench, call, choice);
+    return longest(single_call(bench, call, bytes));
+}
+
+double MpiLaboratory::exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) {
+    constexpr int tag = 1;
+    constexpr int rounds = 15;
+    const auto count = static_cast<int>(bytes);
+    std::vector<MPI_Request> requests(static_cast<std::size_t>(messages));
+    std::vector<double> all;
+    for (int round = 0; round < rounds; ++round) {
+        require_mpi(PMPI_Barrier(meeting_));
+        const double begin = seconds();
+        for (const RankPair& pair : pairs) {
+            if (rank_ == pair.from) {
+                for (MPI_Request& request : requests)
+                    require_mpi(PMPI_Isend(memory_.input(), count, MPI_BYTE, pair.to, tag, meeting_, &request));
+                require_mpi(PMPI_Waitall(messages, requests.data(), MPI_STATUSES_IGNORE));
+                require_mpi(PMPI_Recv(memory_.output(), count, MPI_BYTE, pair.to, tag, meeting_, MPI_STATUS_IGNORE));
+            } else if (rank_ == pair.to) {
+                for (MPI_Request& request : requests)
+                    require_mpi(PMPI_Irecv(memory_.output(), count, MPI_BYTE, pair.from, tag, meeting_, &request));
+                require_mpi(PMPI_Waitall(messages, requests.data(), MPI_STATUSES_IGNORE));
+                require_mpi(PMPI_Send(memory_.input(), count, MPI_BYTE, pair.from, tag, meeting_));
+            }
+        }
+        const bool is_sender =
+            std::any_of(pairs.begin(), pairs.end(), [&](const RankPair& pair) { return rank_ == pair.from; });
+        const double slowest = longest(is_sender ? seconds() - begin : 0);
+        if (round != 0) all.push_back(slowest);
+    }
+    std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+    return all[all.size() / 2];
+}
+
+bool MpiLaboratory::is_sent_at_once(RankPair pair, std::uint64_t bytes) {
+    constexpr int tag_of_message = 2;
+    constexpr int tag_of_word = 3;
+    const auto count = static_cast<int>(bytes);
+    int is_over = 0;
+    require_mpi(PMPI_Barrier(meeting_));
+    if (rank_ == pair.from) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        require_mpi(PMPI_Isend(memory_.input(), count, MPI_BYTE, pair.to, tag_of_message, meeting_, &request));
+        // What waits for its receiver will not be over however often it is looked at.
+        constexpr int looks = 100;
+        for (int look = 0; look < looks && is_over == 0; ++look)
+            require_mpi(PMPI_Test(&request, &is_over, MPI_STATUS_IGNORE));
+        require_mpi(PMPI_Send(nullptr, 0, MPI_BYTE, pair.to, tag_of_word, meeting_));
+        require_mpi(PMPI_Wait(&request, MPI_STATUS_IGNORE));
+    } else if (rank_ == pair.to) {
+        require_mpi(PMPI_Recv(nullptr, 0, MPI_BYTE, pair.from, tag_of_word, meeting_, MPI_STATUS_IGNORE));
+        require_mpi(
+            PMPI_Recv(memory_.output(), count, MPI_BYTE, pair.from, tag_of_message, meeting_, MPI_STATUS_IGNORE));
+    }
+    return longest(is_over) > 0;
+}
+
+double MpiLaboratory::copy(std::uint64_t bytes) {
+    return longest(rank_ != 0 ? 0 : median_of_some([&] { std::memcpy(memory_.output(), memory_.input(), bytes); }));
+}
+
+double MpiLaboratory::reduce(std::uint64_t bytes) {
+    const auto elements = static_cast<int>(bytes / sizeof(double));
+    return longest(rank_ != 0 ? 0 : median_of_some([&] {
+        require_mpi(PMPI_Reduce_local(memory_.input(), memory_.output(), elements, MPI_DOUBLE, MPI_SUM));
+    }));
+}
+
+std::vector<double> MpiLaboratory::shared_work(std::size_t items, const std::function<double(std::size_t)>& work) {
+    std::vector<double> mine(items, 0);
+    std::vector<double> all(items, 0);
+    const auto ranks = static_cast<std::size_t>(placement_.ranks());
+    for (auto i = static_cast<std::size_t>(rank_); i < items; i += ranks) mine[i] = work(i);
+    require_mpi(PMPI_Allreduce(mine.data(), all.data(), static_cast<int>(items), MPI_DOUBLE, MPI_MAX, meeting_));
     return all;
 }
 

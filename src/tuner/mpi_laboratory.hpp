@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tuner/laboratory.hpp"
+#include "tuner/measuring_options.hpp"
 #include "tuner/mpi.hpp"
 
 namespace hcoll {
@@ -23,12 +24,6 @@ private:
     std::vector<std::byte> output_;
 };
 
-struct MeasuringOptions {
-    double seconds_of_a_row = 2e-3;  // a sample takes at least so long, if the call is short
-    int most_calls = 2000;           // of a row
-    int single_calls = 5;            // of which the median counts
-};
-
 class MpiLaboratory : public Laboratory {
 public:
     // By all ranks of `communicator`, which sit as `placement` says; owns the communicator.
@@ -39,23 +34,38 @@ public:
     bool has_shared_memory() const override { return placement_.nodes() == 1; }
     double sample(const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
     std::vector<double> sample_ranks(const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
+    double sample_level(Level level, const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
+    double exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) override;
+    bool is_sent_at_once(RankPair pair, std::uint64_t bytes) override;
+    double copy(std::uint64_t bytes) override;
+    double reduce(std::uint64_t bytes) override;
+    std::vector<double> shared_work(std::size_t items, const std::function<double(std::size_t)>& work) override;
     double now() override;
 
-    MPI_Comm communicator() const { return communicator_; }
+    // What the laboratory's first rank says.
+    int of_first_rank(int value) const;
 
 private:
-    void choose(const TableCall& call, const std::string& choice);
-    void run(const TableCall& call, std::uint64_t bytes);
+    // A communicator whose calls are measured, and what was chosen for it.
+    struct Bench {
+        MPI_Comm communicator = MPI_COMM_NULL;
+        std::string chosen = {};
+    };
+
+    void choose(Bench& bench, const TableCall& call, const std::string& choice);
+    void run(MPI_Comm communicator, const TableCall& call, std::uint64_t bytes);
     double row(const TableCall& call, std::uint64_t bytes, int calls);
+    double single_call(const Bench& bench, const TableCall& call, std::uint64_t bytes);
+    Bench& bench_of(Level level);
     double longest(double mine) const;
 
-    MPI_Comm communicator_;
-    MPI_Comm meeting_;  // the same ranks, for all that is not measured
+    Bench all_;
+    std::map<Level, Bench> levels_;
+    MPI_Comm meeting_ = MPI_COMM_NULL;  // the same ranks, for all that is not measured
     Placement placement_;
     MessageMemory& memory_;
     MeasuringOptions options_;
     int rank_ = 0;
-    std::string chosen_;
     std::map<std::string, int> calls_of_rows_;  // by what was measured before
 };
 

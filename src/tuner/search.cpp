@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "tuning/model_rules.hpp"
 #include "tuning/settings.hpp"
 #include "tuning/task_costs.hpp"
 
@@ -11,17 +13,15 @@ namespace hcoll {
 
 struct Search::Task {
     TaskCosts costs;
+    AlgorithmChoice choice;
+    std::uint64_t segment_bytes;
 };
 
 namespace {
 
-// Whole messages are tasks of one segment, of any length: those in between are interpolated.
-bool is_whole(const Candidate& candidate) { return candidate.choice.parameters.pipeline.segment_bytes == 0; }
-
-std::string with_segment(const Candidate& candidate, std::uint64_t bytes) {
-    AlgorithmChoice choice = candidate.choice;
-    choice.parameters.pipeline.segment_bytes = bytes;
-    return short_choice_text(choice);
+// A whole message is no pipeline of tasks: it is priced.
+bool is_of_tasks(const Candidate& candidate) {
+    return candidate.is_hierarchical && candidate.choice.parameters.pipeline.segment_bytes != 0;
 }
 
 }  // namespace
@@ -55,31 +55,97 @@ TableEntry SearchResult::entry(const TableCall& call, const Placement& placement
                               [](const TableCandidate& each) { return each.choice == "vendor"; });
     entry.spread = (is_gain ? first : *vendor).measured.spread();
     entry.why = fmt::format("{} of {} measured{}", is_gain ? "fastest" : "not to be told from the fastest", measured,
-                            findings.size() > measured ? fmt::format(", {} predicted", findings.size()) : "");
+                            findings.size() > measured ? fmt::format(", {} predicted", findings.size() - 1) : "");
     return entry;
 }
 
-// Of one segment length, measured when it is first asked for.
+// Of one segment length, measured when it is first asked for. What is several times as slow as another one, both with the first segments
+// and with each further one, is measured no longer: it does not get better in the middle of a message.
 const Search::Task& Search::task_of(const Candidate& candidate, std::uint64_t segment_bytes) {
-    const std::string choice = with_segment(candidate, segment_bytes);
-    auto& task = tasks_[choice];
-    if (task == nullptr) {
-        const double begin = laboratory_.now();
-        const Collective collective = call_.collective;
-        const auto segments = [&](int number) {
-            return laboratory_.sample_ranks(call_, choice, segment_bytes * static_cast<std::uint64_t>(number));
-        };
-        const std::vector<double> one = segments(1);
-        task = std::make_shared<const Task>(Task{
-            TaskCosts(collective, segment_bytes,
-                      {one, segments(segments_to_fill(collective)), segments(segments_until_stable(collective))})});
-        task_seconds_ += laboratory_.now() - begin;
+    auto& task = tasks_[candidate.text];
+    if (task != nullptr) return *task;
+    const double begin = laboratory_.now();
+    const Collective collective = call_.collective;
+    const int filling = segments_to_fill(collective);
+    const auto segments = [&](int number) {
+        return laboratory_.sample_ranks(call_, candidate.text, segment_bytes * static_cast<std::uint64_t>(number));
+    };
+    const auto longest = [](const std::vector<double>& of_ranks) {
+        return *std::max_element(of_ranks.begin(), of_ranks.end());
+    };
+    const std::vector<double> one = segments(1);
+    const std::vector<double> filled = segments(filling);
+    const double step = (longest(filled) - longest(one)) / (filling - 1);
+    Fastest& fastest = fastest_[segment_bytes];
+    const bool is_first = fastest.one == 0;
+    const bool is_hopeless = !is_first && longest(one) > options_.race.hopeless * fastest.one &&
+                             step > options_.race.hopeless * fastest.step;
+    std::vector<double> stable;
+    if (is_hopeless) {
+        const int further = segments_until_stable(collective) - filling;
+        for (std::size_t i = 0; i < one.size(); ++i)
+            stable.push_back(filled[i] + further * (filled[i] - one[i]) / (filling - 1));
+    } else {
+        stable = segments(segments_until_stable(collective));
     }
+    task = std::make_shared<const Task>(Task{.costs = TaskCosts(collective, segment_bytes, {one, filled, stable}),
+                                             .choice = candidate.choice,
+                                             .segment_bytes = segment_bytes});
+    fastest.one = is_first ? longest(one) : std::min(fastest.one, longest(one));
+    fastest.step = is_first ? step : std::min(fastest.step, step);
+    task_seconds_ += laboratory_.now() - begin;
     return *task;
 }
 
 double Search::predict(const Candidate& candidate, std::uint64_t bytes) {
     return task_of(candidate, candidate.choice.parameters.pipeline.segment_bytes).costs.seconds(bytes);
+}
+
+// A candidate that takes several times as long as the best prediction up to now is not followed to its end.
+void Search::price(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& numbers,
+                   std::uint64_t bytes, SearchResult& result) {
+    double best = std::numeric_limits<double>::infinity();
+    for (const Finding& finding : result.findings)
+        if (finding.by == Prediction::tasks) best = std::min(best, finding.predicted);
+    std::vector<std::size_t> of_findings;
+    for (std::size_t i = 0; i < result.findings.size(); ++i)
+        if (result.findings[i].by == Prediction::price) of_findings.push_back(i);
+    const std::vector<double> prices = laboratory_.shared_work(of_findings.size(), [&](std::size_t i) {
+        const double most = 2 * options_.price_tolerance * best;
+        const Candidate& candidate = candidates[numbers[of_findings[i]]];
+        const double seconds = modelled_seconds(candidate.choice, laboratory_.placement(), bytes, machine_, most);
+        best = std::min(best, seconds);
+        return seconds;
+    });
+    for (std::size_t i = 0; i < prices.size(); ++i) result.findings[of_findings[i]].predicted = prices[i];
+}
+
+// What is raced: the best by prediction, what was the best one length before, and what cannot be predicted.
+std::vector<std::size_t> Search::finalists(const SearchResult& result) const {
+    double best = std::numeric_limits<double>::infinity();
+    for (const Finding& finding : result.findings)
+        if (finding.by != Prediction::none) best = std::min(best, finding.predicted);
+    std::vector<std::size_t> chosen;
+    for (const Prediction by : {Prediction::tasks, Prediction::price}) {
+        std::vector<std::pair<double, std::size_t>> predicted;
+        for (std::size_t i = 0; i < result.findings.size(); ++i)
+            if (result.findings[i].by == by) predicted.emplace_back(result.findings[i].predicted, i);
+        std::sort(predicted.begin(), predicted.end());
+        const double tolerance = by == Prediction::tasks ? options_.task_tolerance : options_.price_tolerance;
+        std::size_t sent = 0;
+        for (std::size_t i = 0; i < predicted.size(); ++i) {
+            // Candidates of the same price, to the bit, have the same plan: one stands for all.
+            const bool is_same = by == Prediction::price && i != 0 && predicted[i].first == predicted[i - 1].first;
+            const bool is_good = !is_same && sent < options_.finalists && predicted[i].first <= tolerance * best;
+            sent += is_good ? 1 : 0;
+            if (is_good || result.findings[predicted[i].second].choice == last_winner_)
+                chosen.push_back(predicted[i].second);
+        }
+    }
+    for (std::size_t i = 0; i < result.findings.size(); ++i)
+        if (result.findings[i].by == Prediction::none) chosen.push_back(i);
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
 }
 
 SearchResult Search::at(std::uint64_t bytes) {
@@ -93,26 +159,20 @@ SearchResult Search::at(std::uint64_t bytes) {
     SearchResult result{.bytes = bytes, .findings = {}};
     const double tasks_before = task_seconds_;
     const double begin = laboratory_.now();
-    std::vector<std::size_t> racing;
-    std::vector<std::pair<double, std::size_t>> predicted;
-    for (const Candidate& candidate : candidates) {
+    std::vector<std::size_t> numbers;  // of the findings' candidates
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        const Candidate& candidate = candidates[i];
         if (!candidate.left_out.empty()) continue;
-        const std::size_t number = result.findings.size();
-        result.findings.push_back({.choice = candidate.text, .measured = {}});
-        const bool is_task = options_.method == TuningMethod::task && candidate.is_hierarchical && !is_whole(candidate);
-        if (!is_task) {
-            racing.push_back(number);
-            continue;
+        Finding finding{.choice = candidate.text, .measured = {}};
+        if (options_.method == TuningMethod::task && candidate.choice.kind == AlgorithmChoice::Kind::own) {
+            finding.by = is_of_tasks(candidate) ? Prediction::tasks : Prediction::price;
+            if (finding.by == Prediction::tasks) finding.predicted = predict(candidate, bytes);
         }
-        result.findings[number].predicted = predict(candidate, bytes);
-        predicted.emplace_back(result.findings[number].predicted, number);
+        result.findings.push_back(std::move(finding));
+        numbers.push_back(i);
     }
-    // The best by prediction, and what was the best one length before.
-    std::sort(predicted.begin(), predicted.end());
-    for (std::size_t i = 0; i < predicted.size(); ++i)
-        if (i < options_.finalists || result.findings[predicted[i].second].choice == last_winner_)
-            racing.push_back(predicted[i].second);
-    std::sort(racing.begin(), racing.end());
+    price(candidates, numbers, bytes, result);
+    const std::vector<std::size_t> racing = finalists(result);
     std::vector<Runner> runners = race(
         racing.size(),
         [&](std::size_t i) { return laboratory_.sample(call_, result.findings[racing[i]].choice, bytes); },
@@ -128,6 +188,37 @@ SearchResult Search::at(std::uint64_t bytes) {
     last_winner_ = result.findings.front().choice;
     result.seconds = laboratory_.now() - begin - (task_seconds_ - tasks_before);
     return result;
+}
+
+// The same algorithm on a part of the ranks has that part's level alone; what the other level is, says nothing there.
+double Search::level_seconds(Level level, const AlgorithmChoice& choice, std::uint64_t bytes) {
+    AlgorithmChoice alone = choice;
+    alone.parameters.pipeline.segment_bytes = 0;
+    const AlgorithmParameters& usual = choice.algorithm->defaults;
+    if (level == Level::network) {
+        alone.parameters.levels.node = usual.levels.node;
+        alone.parameters.levels.socket = usual.levels.socket;
+    } else {
+        alone.parameters.levels.network = usual.levels.network;
+        alone.parameters.network = usual.network;
+    }
+    const std::string text = short_choice_text(alone);
+    const auto [known, is_new] = levels_.try_emplace(fmt::format("{} {} {}", static_cast<int>(level), text, bytes), 0);
+    if (is_new) known->second = laboratory_.sample_level(level, call_, text, bytes);
+    return known->second;
+}
+
+std::vector<Overlap> Search::overlaps() {
+    std::vector<Overlap> found;
+    for (const auto& [choice, task] : tasks_) {
+        Overlap overlap{.choice = choice, .segment_bytes = task->segment_bytes};
+        overlap.inter = level_seconds(Level::network, task->choice, task->segment_bytes);
+        overlap.intra = level_seconds(Level::node, task->choice, task->segment_bytes);
+        overlap.together = task->costs.full_task();
+        overlap.rate = overlap_rate(overlap.inter, overlap.intra, overlap.together);
+        found.push_back(std::move(overlap));
+    }
+    return found;
 }
 
 }  // namespace hcoll

@@ -2,17 +2,21 @@
 //
 //   exhaustive   every candidate is measured at every length
 //   task         hierarchical candidates are measured as tasks, once per length of segments, and their cost is put together for every
-//                message (tuning/task_costs.hpp); the few that are the best by that, all others, and the vendor are raced
+//                message (tuning/task_costs.hpp); all others are priced on the machine as it was fitted (machine_fit.hpp); the few that are
+//                the best by that are raced with the vendor
 //
 // Either with heuristics or without (tuning/candidates.hpp).
 #pragma once
 
-#include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tuner/laboratory.hpp"
 #include "tuning/candidates.hpp"
+#include "tuning/machine_model.hpp"
 #include "tuning/racing.hpp"
 
 namespace hcoll {
@@ -26,14 +30,32 @@ struct SearchOptions {
     RaceOptions race = {};
     VariedParameters varied = {};
     std::vector<std::string> algorithms = {};
-    std::size_t finalists = 4;  // that the model of tasks sends to a race
+    // That go into a race, at most, of those that are predicted by tasks and of those that are priced ...
+    std::size_t finalists = 3;
+    // ... and how many times as long as the best they may take by that: what the two kinds of prediction are good for.
+    double task_tolerance = 1.15;
+    double price_tolerance = 1.5;
 };
+
+enum class Prediction : std::uint8_t { none, tasks, price };
+inline constexpr std::string_view prediction_names[] = {"none", "tasks", "price"};
 
 // One candidate at one length.
 struct Finding {
     std::string choice;
-    double predicted = 0;  // seconds, by tasks; 0: not
+    Prediction by = Prediction::none;
+    double predicted = 0;  // seconds; infinite: too long to be followed to its end
     Runner measured;       // no samples: not
+};
+
+// Two tasks of a level each, of one segment, and how much of the shorter one the collective hides behind the other (equation 5.3).
+struct Overlap {
+    std::string choice;
+    std::uint64_t segment_bytes = 0;
+    double inter = 0;  // ib, ir, or both: between nodes
+    double intra = 0;  // sb, sr, or both: inside a node
+    double together = 0;
+    double rate = 0;
 };
 
 struct SearchResult {
@@ -46,24 +68,38 @@ struct SearchResult {
 
 class Search {
 public:
-    // `options` and `laboratory` outlive it.
-    Search(Laboratory& laboratory, const TableCall& call, const SearchOptions& options)
-        : laboratory_(laboratory), call_(call), options_(options) {}
+    // All but `call` outlive it. `machine`: as fitted in this laboratory; nothing is asked of it by the exhaustive method.
+    Search(Laboratory& laboratory, const TableCall& call, const SearchOptions& options, const MachineModel& machine)
+        : laboratory_(laboratory), call_(call), options_(options), machine_(machine) {}
 
     SearchResult at(std::uint64_t bytes);
     // What measuring tasks took up to now.
     double task_seconds() const { return task_seconds_; }
     std::size_t tasks() const { return tasks_.size(); }
+    // Of all pairs of modules whose tasks were measured. Measures those of single levels.
+    std::vector<Overlap> overlaps();
 
 private:
     struct Task;
     double predict(const Candidate& candidate, std::uint64_t bytes);
     const Task& task_of(const Candidate& candidate, std::uint64_t segment_bytes);
+    void price(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& numbers, std::uint64_t bytes,
+               SearchResult& result);
+    std::vector<std::size_t> finalists(const SearchResult& result) const;
+    double level_seconds(Level level, const AlgorithmChoice& choice, std::uint64_t bytes);
 
     Laboratory& laboratory_;
     TableCall call_;
     const SearchOptions& options_;
+    const MachineModel& machine_;
     std::map<std::string, std::shared_ptr<const Task>> tasks_;
+    std::map<std::string, double> levels_;
+    // Of tasks with segments of one length, the fastest up to now.
+    struct Fastest {
+        double one = 0;
+        double step = 0;
+    };
+    std::map<std::uint64_t, Fastest> fastest_;
     double task_seconds_ = 0;
     std::string last_winner_;
 };

@@ -85,7 +85,8 @@ std::vector<TableCall> parse_calls(const std::vector<std::string>& names) {
 
 }  // namespace
 
-bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options, int& status) {
+bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options, int& status,
+                       const std::function<void(CLI::App&)>& more) {
     CLI::App app{
         "Measures what libhcoll is to run on this machine, and writes it into a table (LIBHCOLL_TABLE). To be started "
         "by mpiexec "
@@ -97,6 +98,8 @@ bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options,
     std::string heuristics = "on";
     std::vector<std::string> varied;
     app.add_option("--output", options.output, "the table to write")->capture_default_str();
+    app.add_option("--report", options.report,
+                   "write all that was measured and predicted there, as JSON, with the overlap of tasks");
     app.add_option("--collectives", names, "which calls: bcast,reduce,... or ibcast,ireduce,iallreduce")
         ->delimiter(',')
         ->capture_default_str();
@@ -118,6 +121,7 @@ bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options,
     app.add_flag("--resume", options.resume, "go on with what stands in the output");
     app.add_flag("--compare", options.compare, "both methods, with and without heuristics: how long, and how good");
     app.add_flag("--explain", options.explain, "say what is measured and what is left out, and measure nothing");
+    if (more) more(app);
     try {
         app.parse(argc, argv);
         options.sizes = parse_sizes(sizes);

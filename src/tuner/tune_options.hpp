@@ -2,15 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "tuner/search.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace hcoll {
 
 struct TuneOptions {
     std::string output = "libhcoll-table.json";
+    std::string report;  // all that was measured and predicted, as JSON; empty: none
     std::vector<TableCall> calls;
     std::vector<std::uint64_t> sizes;
     std::vector<int> nodes;           // empty: powers of two, and all
@@ -22,7 +28,9 @@ struct TuneOptions {
     SearchOptions search;
 };
 
-// True where the program is to go on; else it ends with `status`. Mistakes are told by the rank that `speaks`.
-bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options, int& status);
+// True where the program is to go on; else it ends with `status`. Mistakes are told by the rank that `speaks`. `more` adds options of a
+// program's own.
+bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options, int& status,
+                       const std::function<void(CLI::App&)>& more = {});
 
 }  // namespace hcoll

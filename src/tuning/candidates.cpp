@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "tuning/text.hpp"
@@ -129,10 +130,9 @@ constexpr Rule rules[] = {
          const std::uint64_t segments = segments_of(parameters, shape);
          return segments > most || (segments > 1 && segments < least);
      }},
-    {"a binary tree, or two of them, without segments are slower binomial ones",
+    {"a binary tree without segments is a slower binomial one",
      [](const Algorithm&, const AlgorithmParameters& parameters, const std::vector<Walked>& trees, const Shape& shape) {
-         return segments_of(parameters, shape) == 1 &&
-                (walks(trees, TreeShape::binary) || walks(trees, TreeShape::two_tree));
+         return segments_of(parameters, shape) == 1 && walks(trees, TreeShape::binary);
      }},
     {"inside a node flat, chain and binomial trees stand for all",
      [](const Algorithm& algorithm, const AlgorithmParameters&, const std::vector<Walked>& trees, const Shape&) {
@@ -186,7 +186,7 @@ constexpr Rule rules[] = {
      }},
     {"halves of short messages are not worth two trees",
      [](const Algorithm&, const AlgorithmParameters&, const std::vector<Walked>& trees, const Shape& shape) {
-         constexpr std::uint64_t least = 32 << 10;
+         constexpr std::uint64_t least = 4 << 10;
          return shape.bytes < least && walks(trees, TreeShape::two_tree);
      }},
     {"pieces of a message of less than 1 KB are not worth their messages",
@@ -240,9 +240,16 @@ std::vector<std::uint64_t> values_of(const Parameter& parameter, const Algorithm
     std::vector<std::uint64_t> values(parameter.samples.begin(), parameter.samples.end());
     // The tree of a level begins with the rank that has the message: there a line goes one way only, as a chain does.
     const bool is_of_level = parameter.name == "network" || parameter.name == "node" || parameter.name == "socket";
+    // Among two ranks a binomial tree is all of them, but for halves.
+    const int members = parameter.name == "network" ? shape.nodes : shape.most_ranks_of_a_node;
+    const auto is_new = [&](std::string_view tree) {
+        constexpr std::array<std::string_view, 4> like_binomial = {"flat", "chain", "binary", "k_nomial"};
+        const bool is_like = std::find(like_binomial.begin(), like_binomial.end(), tree) != like_binomial.end();
+        return tree != "linear" && !(members <= 2 && is_like);
+    };
     if (parameter.kind == ParameterKind::choice)
         for (std::uint64_t value = 0; value <= parameter.maximum; ++value)
-            if (!is_of_level || parameter.names[value] != "linear") values.push_back(value);
+            if (!is_of_level || is_new(parameter.names[value])) values.push_back(value);
     if (const auto varied = space.varied.find(parameter.name); varied != space.varied.end()) {
         values.clear();
         for (const std::string& text : varied->second)

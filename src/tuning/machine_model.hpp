@@ -27,6 +27,14 @@ struct LinkCost {
     double overhead = 0;          // o: of a CPU, for one message, at each side
     double gap = 0;               // g: how long a port stays occupied by a message besides its bytes
     double seconds_per_byte = 0;  // G, beta: one over what a single pair of ranks gets, 1 / R_b
+    // Messages of fewer bytes pass a buffer at each side: the CPU copies them there.
+    std::uint64_t copied_below_bytes = 0;
+    double copy_seconds_per_byte = 0;
+
+    // What a message takes of the CPU at each side.
+    double overhead_of(std::uint64_t bytes) const {
+        return overhead + (bytes < copied_below_bytes ? static_cast<double>(bytes) * copy_seconds_per_byte : 0);
+    }
 
     friend bool operator==(const LinkCost&, const LinkCost&) = default;
 };
@@ -36,6 +44,9 @@ struct MachineModel {
     std::array<LinkCost, link_count> links{};  // by Link
     // R_N, bytes per second that all ranks of a node together can send over the network; infinite where nothing bounds it.
     double injection_rate = std::numeric_limits<double>::infinity();
+    // Bytes per second that all messages inside a node have together; infinite where nothing bounds it. A message has its share of
+    // those that are under way when it starts.
+    double memory_rate = std::numeric_limits<double>::infinity();
     double reduce_seconds_per_byte = 0;  // gamma: of the result, for one operation
     double copy_seconds_per_byte = 0;
     // Messages of fewer bytes are eager: they start without the receive having been posted, and are over for the sender

@@ -53,17 +53,23 @@ std::span<const std::string_view> model_candidates(Collective collective) {
     }
 }
 
-double modelled_seconds(Collective collective, std::string_view text, const Placement& placement, std::uint64_t bytes,
-                        const MachineModel& machine) {
-    AlgorithmChoice choice;
-    [[maybe_unused]] const auto problem = parse_choice(collective, text, choice);
-    assert(!problem && choice.kind == AlgorithmChoice::Kind::own && "a candidate is a valid setting");
+double modelled_seconds(const AlgorithmChoice& choice, const Placement& placement, std::uint64_t bytes,
+                        const MachineModel& machine, double most) {
+    const Collective collective = choice.algorithm->collective;
     constexpr std::uint64_t double_bytes = 8;
     const std::uint64_t unit_bytes = is_reduction(collective) ? double_bytes : 1;
     const std::uint64_t units = has_message(collective) ? std::max<std::uint64_t>(bytes / unit_bytes, 1) : 1;
     const std::vector<Plan> plans = plans_of_all_ranks(
         *choice.algorithm, choice.parameters, {.units = units, .unit_bytes = unit_bytes, .placement = &placement});
-    return price(plans, placement, machine, unit_bytes).seconds;
+    return price(plans, placement, machine, unit_bytes, {}, {.most_seconds = most}).seconds;
+}
+
+double modelled_seconds(Collective collective, std::string_view text, const Placement& placement, std::uint64_t bytes,
+                        const MachineModel& machine) {
+    AlgorithmChoice choice;
+    [[maybe_unused]] const auto problem = parse_choice(collective, text, choice);
+    assert(!problem && choice.kind == AlgorithmChoice::Kind::own && "a candidate is a valid setting");
+    return modelled_seconds(choice, placement, bytes, machine);
 }
 
 std::vector<ModelledChoice> modelled_choices(Collective collective, const Placement& placement, std::uint64_t bytes,

@@ -4,6 +4,7 @@
 // outcome as a table, and a test holds the table to the model.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,11 @@ struct ModelledChoice {
 std::vector<ModelledChoice> modelled_choices(Collective collective, const Placement& placement, std::uint64_t bytes,
                                              const MachineModel& machine);
 
-// The same for one of them.
+// The same for one algorithm with its parameters, also of blocks of so many bytes; infinite where it is more than `most`.
+double modelled_seconds(const AlgorithmChoice& choice, const Placement& placement, std::uint64_t bytes,
+                        const MachineModel& machine, double most = std::numeric_limits<double>::infinity());
+
+// The same for one of the candidates.
 double modelled_seconds(Collective collective, std::string_view choice, const Placement& placement, std::uint64_t bytes,
                         const MachineModel& machine);
 

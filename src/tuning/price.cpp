@@ -146,7 +146,7 @@ public:
         const Link link = placement_.link(static_cast<int>(current_), peer);
         const std::uint64_t bytes = units * unit_bytes_;
         ranks_[current_].sent[static_cast<std::size_t>(link)] += {1, bytes};
-        work(machine_[link].overhead);
+        work(machine_[link].overhead_of(bytes));
         network_.send({current_, static_cast<std::uint32_t>(peer), tag}, bytes, token, ranks_[current_].clock);
         return 0;
     }

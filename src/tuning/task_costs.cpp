@@ -9,7 +9,7 @@ namespace hcoll {
 int segments_to_fill(Collective collective) { return collective == Collective::allreduce ? 4 : 2; }
 
 int segments_until_stable(Collective collective) {
-    constexpr int to_settle = 8;  // figure 5.12: after the first few
+    constexpr int to_settle = 4;  // figure 5.12: after the first few
     return segments_to_fill(collective) + to_settle;
 }
 

@@ -15,6 +15,7 @@ VirtualNetwork::VirtualNetwork(const Placement& placement, const MachineModel& m
       events_(events),
       completions_(completions),
       started_(started),
+      inside_(static_cast<std::size_t>(placement.nodes()), 0),
       ports_(2 * static_cast<std::size_t>(placement.ranks())) {}
 
 void VirtualNetwork::send(const Route& route, std::uint64_t bytes, Token token, double time) {
@@ -160,10 +161,11 @@ void VirtualNetwork::start_message(std::uint32_t index) {
     leave_queues(message);
     const LinkCost& link = machine_[message.link];
     double seconds_per_byte = link.seconds_per_byte;
-    if (message.link == Link::network) {
-        const int node = placement_.node_of(static_cast<int>(message.route.from));
-        seconds_per_byte = network_seconds_per_byte_[static_cast<std::size_t>(node)];
-    }
+    const auto node = static_cast<std::size_t>(placement_.node_of(static_cast<int>(message.route.from)));
+    if (message.link == Link::network)
+        seconds_per_byte = network_seconds_per_byte_[node];
+    else
+        seconds_per_byte = std::max(seconds_per_byte, ++inside_[node] / machine_.memory_rate);
     const double transfer = static_cast<double>(message.bytes) * seconds_per_byte;
     Port& out = ports_[port_of(message.route, Side::sender)];
     Port& in = ports_[port_of(message.route, Side::receiver)];
@@ -209,6 +211,8 @@ void VirtualNetwork::free_ports(std::uint32_t index) {
         mark_changed(port);
     }
     message.has_left_ports = true;
+    if (message.link != Link::network)
+        --inside_[static_cast<std::size_t>(placement_.node_of(static_cast<int>(message.route.from)))];
     if (message.is_eager)
         completions_.complete(message.route.from, message.token[Side::sender],
                               ports_[port_of(message.route, Side::sender)].free_at, 0);
@@ -226,7 +230,8 @@ void VirtualNetwork::deliver(std::uint32_t index) {
     Message& message = messages_[index];
     message.is_delivered = true;
     completions_.complete(message.route.to, message.token[Side::receiver],
-                          std::max(message.arrival, message.posted[Side::receiver]), machine_[message.link].overhead);
+                          std::max(message.arrival, message.posted[Side::receiver]),
+                          machine_[message.link].overhead_of(message.bytes));
     if (message.has_left_ports) free_messages_.push_back(index);
 }
 

@@ -144,7 +144,8 @@ private:
     Completions& completions_;
     std::vector<MessageTime>* started_;
 
-    std::vector<Port> ports_;  // outgoing and incoming of rank 0, of rank 1, ...
+    std::vector<std::uint32_t> inside_;  // messages under way inside each node
+    std::vector<Port> ports_;            // outgoing and incoming of rank 0, of rank 1, ...
     std::vector<Message> messages_;
     std::vector<std::uint32_t> free_messages_;
     BySide<MessageTable> unmatched_;  // by the side that has posted

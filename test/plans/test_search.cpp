@@ -5,7 +5,10 @@
 #include <random>
 
 #include "plan_cases.hpp"
+#include "tuner/machine_fit.hpp"
 #include "tuner/search.hpp"
+#include "tuner/tune_report.hpp"
+#include "tuner/tuning.hpp"
 #include "tuning/price.hpp"
 
 namespace hcoll::test {
@@ -26,8 +29,28 @@ public:
     std::vector<double> sample_ranks(const TableCall& call, const std::string& choice, std::uint64_t bytes) override {
         return run(call, choice, bytes);
     }
+    // A level alone takes its part, so that something overlaps.
+    double sample_level(Level level, const TableCall& call, const std::string& choice, std::uint64_t bytes) override {
+        const std::vector<double> all = run(call, choice, bytes);
+        return *std::max_element(all.begin(), all.end()) * (level == Level::network ? 0.7 : 0.6);
+    }
+    double exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) override {
+        const LinkCost& cost = machine_[placement().link(pairs[0].from, pairs[0].to)];
+        const bool is_network = placement().link(pairs[0].from, pairs[0].to) == Link::network;
+        const auto together = static_cast<double>(pairs.size());
+        const double rate = is_network ? machine_.injection_rate : machine_.memory_rate;
+        const double seconds_per_byte = std::max(cost.seconds_per_byte, together / rate);
+        const double one = cost.latency + 2 * cost.overhead_of(bytes) + static_cast<double>(bytes) * seconds_per_byte;
+        return 2 * one + (messages - 1) * std::max(cost.overhead, static_cast<double>(bytes) * seconds_per_byte);
+    }
+    bool is_sent_at_once(RankPair, std::uint64_t bytes) override { return bytes < machine_.eager_below_bytes; }
+    double copy(std::uint64_t bytes) override { return static_cast<double>(bytes) * machine_.copy_seconds_per_byte; }
+    double reduce(std::uint64_t bytes) override {
+        return static_cast<double>(bytes) * machine_.reduce_seconds_per_byte;
+    }
     double now() override { return clock_; }
     int calls() const { return calls_; }
+    MachineModel& machine() { return machine_; }
 
 private:
     std::vector<double> run(const TableCall& call, const std::string& text, std::uint64_t bytes) {
@@ -41,9 +64,9 @@ private:
                 AlgorithmChoice choice;
                 EXPECT_FALSE(parse_choice(call.collective, text, choice)) << text;
                 const PlanRequest request{.units = bytes, .unit_bytes = 1, .placement = &placement()};
-                known = price(plans_of_all_ranks(*choice.algorithm, choice.parameters, request), placement(),
-                              default_machine(), 1)
-                            .finish;
+                known =
+                    price(plans_of_all_ranks(*choice.algorithm, choice.parameters, request), placement(), machine_, 1)
+                        .finish;
             }
             seconds = known;
         }
@@ -52,6 +75,7 @@ private:
     }
 
     Layout layout_;
+    MachineModel machine_ = default_machine();
     double vendor_;
     double clock_ = 0;
     int calls_ = 0;
@@ -82,8 +106,9 @@ TEST(Search, ByTasksFindsWhatAnExhaustiveOneFinds) {
         const SearchOptions some = options_with(TuningMethod::task, has_heuristics);
         PricedLaboratory of_all(layout, 1e-9);
         PricedLaboratory of_some(layout, 1e-9);
-        Search exhaustive(of_all, {Collective::bcast, false}, all);
-        Search by_tasks(of_some, {Collective::bcast, false}, some);
+        const MachineModel machine = fit_machine(of_some);
+        Search exhaustive(of_all, {Collective::bcast, false}, all, machine);
+        Search by_tasks(of_some, {Collective::bcast, false}, some, machine);
         for (std::uint64_t bytes = 64 << 10; bytes <= 16 << 20; bytes *= 4) {
             const SearchResult best = exhaustive.at(bytes);
             const SearchResult found = by_tasks.at(bytes);
@@ -93,6 +118,14 @@ TEST(Search, ByTasksFindsWhatAnExhaustiveOneFinds) {
         exhaustive_seconds += of_all.now();
         task_seconds += of_some.now();
         EXPECT_GT(by_tasks.tasks(), 3U);
+        const std::vector<Overlap> overlaps = by_tasks.overlaps();
+        ASSERT_EQ(overlaps.size(), by_tasks.tasks());
+        for (const Overlap& overlap : overlaps) {
+            EXPECT_GT(overlap.inter, 0) << overlap.choice;
+            EXPECT_GT(overlap.intra, 0) << overlap.choice;
+            EXPECT_GT(overlap.together, 0) << overlap.choice;
+            EXPECT_TRUE(overlap.rate >= 0 && overlap.rate <= 1) << overlap.choice;
+        }
     }
     std::printf("by tasks in %.1f %% of the time\n", 100 * task_seconds / exhaustive_seconds);
     EXPECT_LT(task_seconds, exhaustive_seconds / 2);
@@ -103,7 +136,8 @@ TEST(Search, GivesEntriesThatLeaveTheVendorWhatItDoesBetter) {
     const SearchOptions options = options_with(TuningMethod::task, true);
     for (const double vendor : {1.0, 1e-15}) {
         PricedLaboratory laboratory(layout, vendor);
-        Search search(laboratory, {Collective::bcast, false}, options);
+        const MachineModel machine = fit_machine(laboratory);
+        Search search(laboratory, {Collective::bcast, false}, options, machine);
         const TableEntry entry = search.at(1 << 20).entry({Collective::bcast, false}, *layout.placement);
         EXPECT_EQ(entry.chosen().choice == "vendor", vendor < 1) << entry.chosen().choice;
         ASSERT_NE(entry.find("vendor"), nullptr);
@@ -117,6 +151,90 @@ TEST(Search, GivesEntriesThatLeaveTheVendorWhatItDoesBetter) {
         EXPECT_EQ(parse_table(table_json(table), "t.json", mistakes).entries.size(), 1U);
         EXPECT_TRUE(mistakes.empty());
     }
+}
+
+// What is measured is what the machine has.
+TEST(MachineFit, FindsTheFiguresThatMessagesCost) {
+    for (const std::vector<int>& ranks_of_nodes : {std::vector<int>{4, 4}, {1, 1}, {4}}) {
+        PricedLaboratory laboratory(block_layout(ranks_of_nodes), 1e-9);
+        MachineModel& machine = laboratory.machine();
+        for (LinkCost& cost : machine.links) {
+            cost.gap = 0;
+            cost.copied_below_bytes = machine.eager_below_bytes;
+            cost.copy_seconds_per_byte = 2e-10;
+        }
+        machine.memory_rate = 9e9;
+        const MachineModel fit = fit_machine(laboratory);
+        EXPECT_EQ(fit.eager_below_bytes, machine.eager_below_bytes);
+        const bool has_network = ranks_of_nodes.size() > 1;
+        const bool has_node = ranks_of_nodes[0] > 1;
+        for (const Link link : every_link) {
+            if (link == Link::network ? !has_network : link == Link::node || !has_node) continue;
+            const LinkCost& cost = machine[link];
+            EXPECT_NEAR(fit[link].overhead, cost.overhead, 0.05 * cost.overhead);
+            EXPECT_NEAR(fit[link].latency, cost.latency, 0.05 * cost.latency);
+            EXPECT_NEAR(fit[link].seconds_per_byte, cost.seconds_per_byte, 0.01 * cost.seconds_per_byte);
+            EXPECT_NEAR(fit[link].copy_seconds_per_byte, 2e-10, 2e-11);
+        }
+        if (has_node) {
+            EXPECT_NEAR(fit.memory_rate, 9e9, 2e8);
+        }
+        // One rank of a node cannot be hindered by others.
+        if (has_network && has_node) {
+            EXPECT_NEAR(fit.injection_rate, machine.injection_rate, 0.03 * 12e9);
+        }
+        EXPECT_TRUE(has_node || std::isinf(fit.injection_rate));
+        EXPECT_NEAR(fit.reduce_seconds_per_byte, machine.reduce_seconds_per_byte, 1e-15);
+        EXPECT_FALSE(describe(fit).empty());
+    }
+}
+
+// Of what is no pipeline, the best by price are raced, and no two that are the same.
+TEST(Search, RacesFewOfThoseThatArePriced) {
+    const Layout layout = block_layout(std::vector<int>(8, 4));
+    SearchOptions options;
+    options.race = {.fewest_rounds = 3, .most_rounds = 5};
+    options.varied = {{"segment", {"0"}}};
+    PricedLaboratory laboratory(layout, 1);
+    const MachineModel machine = fit_machine(laboratory);
+    Search search(laboratory, {Collective::allreduce, false}, options, machine);
+    const SearchResult found = search.at(1 << 10);
+    std::size_t raced = 0;
+    for (const Finding& finding : found.findings) {
+        raced += finding.measured.samples.empty() ? 0 : 1;
+        EXPECT_EQ(finding.by == Prediction::none, finding.choice == "vendor") << finding.choice;
+    }
+    EXPECT_GT(found.findings.size(), 15U);
+    EXPECT_LE(raced, options.finalists + 1);
+    // The laboratory is the model here: nobody else is faster.
+    for (const Finding& finding : found.findings)
+        EXPECT_TRUE(finding.choice == "vendor" || finding.predicted >= 0.95 * found.findings.front().predicted)
+            << finding.choice;
+}
+
+TEST(Tuning, ComparesItsFourWaysAndReportsThem) {
+    PricedLaboratory laboratory(block_layout({4, 4, 4, 4}), 1e-8);
+    TuneOptions options;
+    options.calls = {{Collective::bcast, false}};
+    options.sizes = {8, 64 << 10, 1 << 20};
+    options.search = options_with(TuningMethod::task, true);
+    options.report = "report";
+    int points = 0;
+    Tuning tuning(options, {.is_over = [](Laboratory&) { return false; },
+                            .begins = [&](const std::string&) { ++points; },
+                            .found = [](const TableEntry&) { ADD_FAILURE() << "a comparison writes no table"; }});
+    ASSERT_TRUE(tuning.compare(laboratory, {4, 4}));
+    EXPECT_EQ(points, 12);
+    ASSERT_EQ(tuning.compared_times().size(), ways.size());
+    EXPECT_LT(tuning.compared_times().back().seconds, tuning.compared_times().front().seconds);
+    for (const ComparedPoint& point : tuning.compared_points()) {
+        EXPECT_GE(point.seconds, point.best * 0.98) << point.chosen;
+        EXPECT_GE(point.median, point.best);
+    }
+    const std::string report = report_json(tuning);
+    for (const char* part : {"\"compared\"", "\"predicted\"", "\"overlap\"", "\"injection_rate\""})
+        EXPECT_NE(report.find(part), std::string::npos) << part;
+    EXPECT_NE(comparison_text(tuning).find("100.0%"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// The figures of a machine (tuning/machine_model.hpp), fitted from short measurements between a few ranks.
+//
+//   t(m)   half of a round trip of m bytes               L + 2 o + m G;  eager: + 2 m copy
+//   b      what one more short message of a burst takes  o (and g)
+//   G      (t(1 MB) - t(256 KB)) / 768 KB
+//   copy   what t is above that line right below the longest eager message, at each side
+//   R_N    bytes per second of all ranks of a node to those of another one; the same inside a node
+//
+// Sources: Hoefler, Lichei, Rehm 2007 (LogGP from round trips and bursts); Gropp, Olson, Samfass 2016 (max-rate).
+#pragma once
+
+#include <string>
+
+#include "tuner/laboratory.hpp"
+#include "tuning/machine_model.hpp"
+
+namespace hcoll {
+
+// By all ranks of the laboratory; takes some thousand messages. A link that no two ranks have gets the figures of the next longer one, or
+// where there is none, of the next shorter.
+MachineModel fit_machine(Laboratory& laboratory);
+
+// As lines for people.
+std::string describe(const MachineModel& machine);
+
+}  // namespace hcoll

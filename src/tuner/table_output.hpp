@@ -1,0 +1,38 @@
+// The file that a tuner writes: whole at any time, so that a job may end at any time.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "tuner/allocation.hpp"
+#include "tuning/table.hpp"
+
+namespace hcoll {
+
+class TableOutput {
+public:
+    TableOutput(std::string path, Table table) : path_(std::move(path)), table_(std::move(table)) {}
+
+    // By the rank that writes, before anything is measured: a sentence where the file cannot be written.
+    std::optional<std::string> find_mistake() const;
+    // Takes over what stands there already; a sentence where that is no table.
+    std::optional<std::string> resume();
+    // Replaces the file; false where that failed.
+    bool write() const;
+
+    void add(const TableEntry& entry) { table_.entries.push_back(entry); }
+    const Table& table() const { return table_; }
+    const std::string& path() const { return path_; }
+
+private:
+    std::string path_;
+    Table table_;
+};
+
+// Tells points apart.
+std::string key_of(const TableCall& call, const SubLayout& layout, std::uint64_t bytes);
+// Of all measured points.
+std::set<std::string> keys_of(const Table& table);
+
+}  // namespace hcoll
