@@ -15,7 +15,7 @@ EPILOG = """examples:
   scripts/simulate tune --machine stampede2 --nodes 1,2,4,8,16,32 --ranks-per-node 48 --output stampede2.json
   scripts/simulate tune --machine shaheen2 --nodes 64 --ranks-per-node 12 --collectives bcast --compare --report methods.json
 
-All options that are not named here are hcoll-tune's: --collectives, --sizes, --method, --heuristics, --algorithms, --vary, --explain.
+All options that are not named here are hcoll-tune's: --sizes, --method, --heuristics, --algorithms, --vary, --explain.
 The table is used by scripts/simulate --algorithm auto --table FILE, or LIBHCOLL_TABLE=FILE. All about it: docs/tuning.md."""
 
 INCOMPLETE = 4  # exit status of hcoll-simulate-tune: an interrupt, or the time was over
@@ -37,6 +37,7 @@ def _parser():
     parser.add_argument("--machine", required=True, metavar="NAME", help=f"{', '.join(machine_names())}, or a file (a name with a /)")
     parser.add_argument("--nodes", default="1,2,4,8", metavar="NUMBERS", help="(default: 1,2,4,8)")
     parser.add_argument("--ranks-per-node", default="", metavar="NUMBERS", help="(default: as many as the machine has)")
+    parser.add_argument("--collectives", default="bcast,reduce,allreduce,barrier", metavar="NAMES", help="(default: bcast,reduce,allreduce,barrier)")
     parser.add_argument("--vendor", default="ompi", metavar="NAME", help="whose choice is the MPI library's: ompi, mvapich2 or impi")
     parser.add_argument("--output", default="libhcoll-table.json", metavar="FILE", help="the table to write")
     parser.add_argument("--report", default="", metavar="FILE", help="write all that was measured and predicted there, as JSON")
@@ -58,7 +59,7 @@ class Layout:
     def run(self, binary, machine, options, passed_on, stop):
         """Its exit status, and the last line of what it had to say against it."""
         line = [binary, "--machine", machine, "--nodes", str(self.nodes), "--ranks-per-node", str(self.ranks_per_node),
-                "--vendor", options.vendor, "--output", self.table, "--known", self.known, *passed_on]
+                "--vendor", options.vendor, "--collectives", options.collectives, "--output", self.table, "--known", self.known, *passed_on]
         if options.report:
             line += ["--report", self.report]
         line += ["--" + flag for flag in ("compare", "resume") if getattr(options, flag)]
@@ -73,7 +74,8 @@ class Layout:
         process.wait()
         stop.ended(process)
         reader.join()
-        return process.returncode, errors[-1].strip() if errors else ""
+        sentences = [text.strip() for text in errors if text.strip() and not text.startswith("Run with --help")]
+        return process.returncode, sentences[-1] if sentences else ""
 
 
 def _load(path):

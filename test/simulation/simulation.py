@@ -13,7 +13,8 @@ SMALL = os.path.join(SOURCE, "simulation", "machines", "test.json")  # 4 ranks o
 
 
 def words(*options):
-    return [sys.executable, SIMULATE, "--build", BUILD, *map(str, options)]
+    command = [option for option in options[:1] if option == "tune"]
+    return [sys.executable, SIMULATE, *command, "--build", BUILD, *map(str, options[len(command):])]
 
 
 def run(*options, seconds=300):
