@@ -148,7 +148,8 @@ double SimulatedLaboratory::sample(const TableCall& call, const std::string& cho
 std::vector<double> SimulatedLaboratory::sample_ranks(const TableCall& call, const std::string& choice,
                                                       std::uint64_t bytes) {
     const std::vector<double>& all = of_all(call, choice, bytes);
-    spent_ += *std::max_element(all.begin(), all.end()) * (measuring_.single_calls + 1);
+    const double seconds = *std::max_element(all.begin(), all.end());
+    spent_ += seconds * (single_calls_of(measuring_, seconds) + 1);
     return all;
 }
 
@@ -157,7 +158,7 @@ double SimulatedLaboratory::sample_level(Level level, const TableCall& call, con
     const std::vector<double> all =
         simulate([this, level](int rank) -> Bench& { return bench_of(rank, level); }, call, choice, bytes);
     const double seconds = *std::max_element(all.begin(), all.end());
-    spent_ += seconds * (measuring_.single_calls + 1);
+    spent_ += seconds * (single_calls_of(measuring_, seconds) + 1);
     return seconds;
 }
 

@@ -143,13 +143,15 @@ double MpiLaboratory::sample(const TableCall& call, const std::string& choice, s
 
 // All ranks of the laboratory begin at the same time; median of some, on this rank. The first call makes the plan.
 double MpiLaboratory::single_call(const Bench& bench, const TableCall& call, std::uint64_t bytes) {
-    std::vector<double> mine;
-    for (int i = 0; i <= options_.single_calls; ++i) {
+    const auto one = [&] {
         require_mpi(PMPI_Barrier(meeting_));
         const double begin = seconds();
         if (bench.communicator != MPI_COMM_NULL) run(bench.communicator, call, bytes);
-        if (i != 0) mine.push_back(seconds() - begin);
-    }
+        return seconds() - begin;
+    };
+    const int calls = single_calls_of(options_, std::max(longest(one()), 1e-9));
+    std::vector<double> mine;
+    for (int i = 0; i < calls; ++i) mine.push_back(one());
     std::nth_element(mine.begin(), mine.begin() + static_cast<std::ptrdiff_t>(mine.size() / 2), mine.end());
     return mine[mine.size() / 2];
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "tuning/model_rules.hpp"
 #include "tuning/settings.hpp"
@@ -59,9 +61,23 @@ TableEntry SearchResult::entry(const TableCall& call, const Placement& placement
     return entry;
 }
 
-// Of one segment length, measured when it is first asked for. What is several times as slow as another one, both with the first segments
+namespace {
+
+std::uint64_t segment_of(const Candidate& candidate) { return candidate.choice.parameters.pipeline.segment_bytes; }
+
+// The same for segments of any length.
+std::string tasks_of(const Candidate& candidate) {
+    AlgorithmChoice choice = candidate.choice;
+    choice.parameters.pipeline.segment_bytes = 0;
+    return short_choice_text(choice);
+}
+
+}  // namespace
+
+// Measured when it is first asked for. What is several times as slow as another one, both with the first segments
 // and with each further one, is measured no longer: it does not get better in the middle of a message.
-const Search::Task& Search::task_of(const Candidate& candidate, std::uint64_t segment_bytes) {
+const Search::Task& Search::task_of(const Candidate& candidate) {
+    const std::uint64_t segment_bytes = segment_of(candidate);
     auto& task = tasks_[candidate.text];
     if (task != nullptr) return *task;
     const double begin = laboratory_.now();
@@ -91,14 +107,48 @@ const Search::Task& Search::task_of(const Candidate& candidate, std::uint64_t se
     task = std::make_shared<const Task>(Task{.costs = TaskCosts(collective, segment_bytes, {one, filled, stable}),
                                              .choice = candidate.choice,
                                              .segment_bytes = segment_bytes});
+    by_segment_[tasks_of(candidate)][segment_bytes] = task;
     fastest.one = is_first ? longest(one) : std::min(fastest.one, longest(one));
     fastest.step = is_first ? step : std::min(fastest.step, step);
     task_seconds_ += laboratory_.now() - begin;
     return *task;
 }
 
-double Search::predict(const Candidate& candidate, std::uint64_t bytes) {
-    return task_of(candidate, candidate.choice.parameters.pipeline.segment_bytes).costs.seconds(bytes);
+// What the same tasks in the two next shorter segments say of it; 0 where there are none, or where nothing needs saying.
+double Search::extrapolate(const Candidate& candidate, std::uint64_t bytes) const {
+    const std::uint64_t segment_bytes = segment_of(candidate);
+    const auto known = by_segment_.find(tasks_of(candidate));
+    if (!options_.has_heuristics || known == by_segment_.end() || known->second.count(segment_bytes) != 0) return 0;
+    const Task* shorter = nullptr;
+    const Task* shortest = nullptr;
+    for (const auto& [length, task] : known->second)
+        if (length < segment_bytes) shortest = std::exchange(shorter, task.get());
+    if (shortest == nullptr) return 0;
+    return TaskCosts::extrapolated(shortest->costs, shorter->costs, segment_bytes).seconds(bytes);
+}
+
+// By tasks. With heuristics, a task is not measured where shorter segments say that it will not be among the best.
+void Search::predict(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& numbers,
+                     std::uint64_t bytes, SearchResult& result) {
+    constexpr double worth_measuring = 1.5;  // times the best
+    double best = std::numeric_limits<double>::infinity();
+    std::vector<std::size_t> extrapolated;
+    for (std::size_t i = 0; i < result.findings.size(); ++i) {
+        Finding& finding = result.findings[i];
+        if (finding.by != Prediction::tasks) continue;
+        const Candidate& candidate = candidates[numbers[i]];
+        finding.predicted = extrapolate(candidate, bytes);
+        if (finding.predicted > 0) {
+            extrapolated.push_back(i);
+            continue;
+        }
+        finding.predicted = task_of(candidate).costs.seconds(bytes);
+        best = std::min(best, finding.predicted);
+    }
+    for (const std::size_t i : extrapolated) best = std::min(best, result.findings[i].predicted);
+    for (const std::size_t i : extrapolated)
+        if (result.findings[i].predicted <= worth_measuring * best)
+            result.findings[i].predicted = task_of(candidates[numbers[i]]).costs.seconds(bytes);
 }
 
 // A candidate that takes several times as long as the best prediction up to now is not followed to its end.
@@ -120,6 +170,16 @@ void Search::price(const std::vector<Candidate>& candidates, const std::vector<s
     for (std::size_t i = 0; i < prices.size(); ++i) result.findings[of_findings[i]].predicted = prices[i];
 }
 
+// Three times the mean error, once that is known.
+double Search::tolerance(Prediction by) const {
+    constexpr int enough = 4;
+    constexpr double least = 1.03;
+    const double most = by == Prediction::tasks ? options_.task_tolerance : options_.price_tolerance;
+    const auto found = errors_.find(by);
+    if (found == errors_.end() || found->second.number < enough) return most;
+    return std::clamp(1 + 3 * found->second.sum / found->second.number, least, most);
+}
+
 // What is raced: the best by prediction, what was the best one length before, and what cannot be predicted.
 std::vector<std::size_t> Search::finalists(const SearchResult& result) const {
     double best = std::numeric_limits<double>::infinity();
@@ -131,12 +191,12 @@ std::vector<std::size_t> Search::finalists(const SearchResult& result) const {
         for (std::size_t i = 0; i < result.findings.size(); ++i)
             if (result.findings[i].by == by) predicted.emplace_back(result.findings[i].predicted, i);
         std::sort(predicted.begin(), predicted.end());
-        const double tolerance = by == Prediction::tasks ? options_.task_tolerance : options_.price_tolerance;
+        const double most = tolerance(by) * best;
         std::size_t sent = 0;
         for (std::size_t i = 0; i < predicted.size(); ++i) {
             // Candidates of the same price, to the bit, have the same plan: one stands for all.
             const bool is_same = by == Prediction::price && i != 0 && predicted[i].first == predicted[i - 1].first;
-            const bool is_good = !is_same && sent < options_.finalists && predicted[i].first <= tolerance * best;
+            const bool is_good = !is_same && sent < options_.finalists && predicted[i].first <= most;
             sent += is_good ? 1 : 0;
             if (is_good || result.findings[predicted[i].second].choice == last_winner_)
                 chosen.push_back(predicted[i].second);
@@ -166,18 +226,25 @@ SearchResult Search::at(std::uint64_t bytes) {
         Finding finding{.choice = candidate.text, .measured = {}};
         if (options_.method == TuningMethod::task && candidate.choice.kind == AlgorithmChoice::Kind::own) {
             finding.by = is_of_tasks(candidate) ? Prediction::tasks : Prediction::price;
-            if (finding.by == Prediction::tasks) finding.predicted = predict(candidate, bytes);
         }
         result.findings.push_back(std::move(finding));
         numbers.push_back(i);
     }
+    predict(candidates, numbers, bytes, result);
     price(candidates, numbers, bytes, result);
     const std::vector<std::size_t> racing = finalists(result);
     std::vector<Runner> runners = race(
         racing.size(),
         [&](std::size_t i) { return laboratory_.sample(call_, result.findings[racing[i]].choice, bytes); },
         options_.race);
-    for (std::size_t i = 0; i < racing.size(); ++i) result.findings[racing[i]].measured = std::move(runners[i]);
+    for (std::size_t i = 0; i < racing.size(); ++i) {
+        Finding& finding = result.findings[racing[i]];
+        finding.measured = std::move(runners[i]);
+        if (finding.by == Prediction::none) continue;
+        Errors& errors = errors_[finding.by];
+        ++errors.number;
+        errors.sum += std::abs(finding.predicted / finding.measured.median() - 1);
+    }
     std::stable_sort(result.findings.begin(), result.findings.end(), [](const Finding& a, const Finding& b) {
         const bool a_measured = !a.measured.samples.empty();
         const bool b_measured = !b.measured.samples.empty();

@@ -32,9 +32,9 @@ struct SearchOptions {
     std::vector<std::string> algorithms = {};
     // That go into a race, at most, of those that are predicted by tasks and of those that are priced ...
     std::size_t finalists = 3;
-    // ... and how many times as long as the best they may take by that: what the two kinds of prediction are good for.
-    double task_tolerance = 1.15;
-    double price_tolerance = 1.5;
+    // ... and how many times as long as the best they may take by that, until it has shown what the predictions are good for.
+    double task_tolerance = 1.25;
+    double price_tolerance = 2;
 };
 
 enum class Prediction : std::uint8_t { none, tasks, price };
@@ -81,11 +81,14 @@ public:
 
 private:
     struct Task;
-    double predict(const Candidate& candidate, std::uint64_t bytes);
-    const Task& task_of(const Candidate& candidate, std::uint64_t segment_bytes);
+    void predict(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& numbers, std::uint64_t bytes,
+                 SearchResult& result);
+    const Task& task_of(const Candidate& candidate);
+    double extrapolate(const Candidate& candidate, std::uint64_t bytes) const;
     void price(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& numbers, std::uint64_t bytes,
                SearchResult& result);
     std::vector<std::size_t> finalists(const SearchResult& result) const;
+    double tolerance(Prediction by) const;
     double level_seconds(Level level, const AlgorithmChoice& choice, std::uint64_t bytes);
 
     Laboratory& laboratory_;
@@ -93,6 +96,7 @@ private:
     const SearchOptions& options_;
     const MachineModel& machine_;
     std::map<std::string, std::shared_ptr<const Task>> tasks_;
+    std::map<std::string, std::map<std::uint64_t, std::shared_ptr<const Task>>> by_segment_;  // of the same tasks
     std::map<std::string, double> levels_;
     // Of tasks with segments of one length, the fastest up to now.
     struct Fastest {
@@ -100,6 +104,12 @@ private:
         double step = 0;
     };
     std::map<std::uint64_t, Fastest> fastest_;
+    // How far predictions were from what was measured, by their kind.
+    struct Errors {
+        int number = 0;
+        double sum = 0;
+    };
+    std::map<Prediction, Errors> errors_;
     double task_seconds_ = 0;
     std::string last_winner_;
 };

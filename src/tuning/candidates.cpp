@@ -39,6 +39,8 @@ bool has_parameter(const Algorithm& algorithm, std::string_view name) {
 }
 
 // The trees that the ranks of this layout walk, with how many ranks each has.
+constexpr int few_ranks = 16;  // among whom trees differ little
+
 struct Walked {
     TreeShape shape;
     int ranks;
@@ -123,10 +125,10 @@ constexpr Rule rules[] = {
                     return is_chain && tree.ranks > 3;
                 });
      }},
-    {"a pipeline of two or three segments hides little, and one of more than 128 costs more than it hides",
+    {"a pipeline of two or three segments hides little, and one of more than 512 costs more than it hides",
      [](const Algorithm&, const AlgorithmParameters& parameters, const std::vector<Walked>&, const Shape& shape) {
          constexpr std::uint64_t least = 4;
-         constexpr std::uint64_t most = 128;
+         constexpr std::uint64_t most = 512;
          const std::uint64_t segments = segments_of(parameters, shape);
          return segments > most || (segments > 1 && segments < least);
      }},
@@ -134,18 +136,25 @@ constexpr Rule rules[] = {
      [](const Algorithm&, const AlgorithmParameters& parameters, const std::vector<Walked>& trees, const Shape& shape) {
          return segments_of(parameters, shape) == 1 && walks(trees, TreeShape::binary);
      }},
-    {"inside a node flat, chain and binomial trees stand for all",
+    {"inside a node of up to 16 ranks, flat, chain and binomial trees stand for all, in a larger one k-nomial ones too",
      [](const Algorithm& algorithm, const AlgorithmParameters&, const std::vector<Walked>& trees, const Shape&) {
          return algorithm.uses_placement && std::any_of(trees.begin(), trees.end(), [](const Walked& tree) {
-                    return !tree.is_network && tree.shape != TreeShape::flat && tree.shape != TreeShape::chain &&
-                           tree.shape != TreeShape::binomial;
+                    const bool is_usual = tree.shape == TreeShape::flat || tree.shape == TreeShape::chain ||
+                                          tree.shape == TreeShape::binomial ||
+                                          (tree.shape == TreeShape::k_nomial && tree.ranks > few_ranks);
+                    return !tree.is_network && !is_usual;
                 });
      }},
-    {"radix 4 stands for all k-nomial trees of a hierarchy",
+    {"radix 4 stands for all k-nomial trees of up to 16 ranks, and 4 and 6 for those of more",
      [](const Algorithm& algorithm, const AlgorithmParameters& parameters, const std::vector<Walked>& trees,
         const Shape&) {
          constexpr int usual = 4;
-         return algorithm.uses_placement && walks(trees, TreeShape::k_nomial) && parameters.tree.radix != usual;
+         constexpr int of_many = 6;
+         const int radix = parameters.tree.radix;
+         return algorithm.uses_placement && std::any_of(trees.begin(), trees.end(), [radix](const Walked& tree) {
+                    return tree.shape == TreeShape::k_nomial && radix != usual &&
+                           !(radix == of_many && tree.ranks > few_ranks);
+                });
      }},
     {"sending in turn is for messages of a handshake, to many",
      [](const Algorithm&, const AlgorithmParameters& parameters, const std::vector<Walked>&, const Shape& shape) {

@@ -22,6 +22,23 @@ TaskCosts::TaskCosts(Collective collective, std::uint64_t segment_bytes, const T
         full_.push_back(std::max(times.stable[i] - times.filled[i], 0.0) / segments);
 }
 
+TaskCosts TaskCosts::extrapolated(const TaskCosts& shortest, const TaskCosts& shorter, std::uint64_t segment_bytes) {
+    check(shortest.segment_bytes_ < shorter.segment_bytes_ && shorter.segment_bytes_ < segment_bytes &&
+              shortest.times_.one.size() == shorter.times_.one.size(),
+          "tasks are extrapolated from two shorter ones of the same ranks");
+    const double distance = static_cast<double>(segment_bytes - shorter.segment_bytes_) /
+                            static_cast<double>(shorter.segment_bytes_ - shortest.segment_bytes_);
+    const auto further = [distance](const std::vector<double>& a, const std::vector<double>& b) {
+        std::vector<double> times;
+        for (std::size_t i = 0; i < a.size(); ++i) times.push_back(b[i] + std::max(b[i] - a[i], 0.0) * distance);
+        return times;
+    };
+    return {shorter.collective_, segment_bytes,
+            TaskTimes{.one = further(shortest.times_.one, shorter.times_.one),
+                      .filled = further(shortest.times_.filled, shorter.times_.filled),
+                      .stable = further(shortest.times_.stable, shorter.times_.stable)}};
+}
+
 double TaskCosts::seconds(std::uint64_t bytes) const {
     const double segments = std::max(static_cast<double>(bytes) / static_cast<double>(segment_bytes_), 1.0);
     const double filled = segments_to_fill(collective_);

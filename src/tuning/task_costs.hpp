@@ -39,6 +39,8 @@ struct TaskTimes {
 class TaskCosts {
 public:
     TaskCosts(Collective collective, std::uint64_t segment_bytes, const TaskTimes& times);
+    // What a longer segment costs, on the straight line through two shorter ones of the same tasks.
+    static TaskCosts extrapolated(const TaskCosts& shortest, const TaskCosts& shorter, std::uint64_t segment_bytes);
 
     // Of a message of so many bytes, in seconds.
     double seconds(std::uint64_t bytes) const;

@@ -17,6 +17,7 @@ SMALL = {
     "nap": ([], {"nap_ranks.svg", "nap_sizes_256.svg", "nap_ranks_256.json"}),
     "noise": (["--collective", "bcast"], {"noise_bcast.svg", "noise_bcast.json", "noise_bcast_apart_10.json"}),
     "peers": (["--machine", "stampede2", "--collective", "bcast"], {"bcast_stampede2.svg", "bcast_stampede2.json"}),
+    "tuning": ([], {"tuning_bcast.json", "tuning_allreduce.svg", "predicted_bcast.svg", "tuning.md"}),
     "scaling": (["--collective", "bcast"], {"scaling_bcast.svg", "scaling_bcast_64.json"}),
 }
 
