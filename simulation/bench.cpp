@@ -119,7 +119,13 @@ private:
         return !has_result || (Calls::has_doubles(bytes_) ? has_sums<double>() : has_sums<float>());
     }
 
-    int call() { return calls_->run(options_.collective, send_, receive_, bytes_, options_.root, MPI_COMM_WORLD); }
+    int call() {
+        int root = options_.root;
+        if (options_.rotate_root)
+            root =
+                static_cast<int>(std::int64_t{calls_made_++} * options_.ranks / options_.repetitions % options_.ranks);
+        return calls_->run(options_.collective, send_, receive_, bytes_, root, MPI_COMM_WORLD);
+    }
 
     // One call's part of the time from when all ranks begin until the last one is through with `calls`.
     double time_calls(int calls) {
@@ -127,12 +133,14 @@ private:
         meet();
         bench.begin = now();  // the same on all ranks
         bench.end = bench.begin;
-        for (int i = 0; i < calls; ++i)
+        for (int i = 0; i < calls; ++i) {
+            if (options_.compute > 0) busy(options_.compute);
             if (call() != MPI_SUCCESS) ++bench.wrong;
+        }
         bench.end = std::max(bench.end, now());
         if (options_.check && !is_right()) ++bench.wrong;
         meet();
-        const double seconds = (bench.end - bench.begin) / calls;
+        const double seconds = (bench.end - bench.begin) / calls - options_.compute;
         meet();
         return seconds;
     }
@@ -158,6 +166,7 @@ private:
     const Options& options_;
     int rank_;
     std::uint64_t bytes_ = 0;
+    int calls_made_ = 0;
     std::unique_ptr<Calls> calls_;
     std::byte* send_ = nullptr;
     std::byte* receive_ = nullptr;

@@ -53,6 +53,7 @@ std::string JobOptions::layout() const {
 
 void meet() { job.together->wait(); }
 double now() { return s4u::Engine::get_clock(); }
+void busy(double seconds) { s4u::this_actor::sleep_for(seconds); }
 std::byte* send_region() { return job.send_region; }
 std::byte* receive_region() { return job.receive_region; }
 

@@ -40,6 +40,8 @@ void init_selected();
 void meet();
 // Seconds since the job began.
 double now();
+// The rank computes for so long.
+void busy(double seconds);
 // Of all ranks, where there are no data.
 std::byte* send_region();
 std::byte* receive_region();

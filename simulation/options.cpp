@@ -76,6 +76,9 @@ void complete(Options& options, const std::string& machine_file, const std::stri
         throw std::runtime_error(
             fmt::format("{} has room for {} ranks", options.machine.name,
                         options.machine.fabric.nodes() * static_cast<unsigned long>(options.machine.ranks_per_node)));
+    if (options.rotate_root && (options.check || !has_root(options.collective)))
+        throw std::runtime_error("--rotate-root is for collectives with a root, and not checked");
+    if (options.compute < 0 || options.compute > 1e6) throw std::runtime_error("--compute is a number of seconds");
     if (options.noise < 0 || options.noise > 0.5) throw std::runtime_error("noise is a share from 0 to 0.5");
 }
 
@@ -127,6 +130,8 @@ bool read_options(int argc, char** argv, Options& options, int& status) {
                  "reduce by MPI_SUM, whose time SimGrid's own algorithms do not charge");
     app.add_flag("--back-to-back", options.back_to_back,
                  "time all repetitions as one, without waiting for all ranks between two calls");
+    app.add_flag("--rotate-root", options.rotate_root, "each call has another root, evenly over all ranks");
+    app.add_option("--compute", options.compute, "seconds that ranks compute before each call; not counted as its");
     app.add_option("--noise", options.noise, "share of each rank's time that is taken from it, such as 0.05");
     app.add_flag("--noise-together", options.noise_together, "all ranks' pauses begin at the same time");
     app.add_option("--seed", options.seed, "of the noise");

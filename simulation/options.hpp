@@ -25,6 +25,8 @@ struct Options {
     int repetitions = 1;
     bool check = false;           // with real data, every rank's result compared with what it has to be
     bool predefined_op = false;   // MPI_SUM, in place of an operation of the program
+    bool rotate_root = false;     // each call has another root, evenly over all ranks
+    double compute = 0;           // seconds that each rank computes before each call; not counted as the call's
     bool back_to_back = false;    // ranks do not wait for each other between the calls that are timed
     double noise = 0;             // share of a rank's time that is taken from it
     bool noise_together = false;  // from all ranks at the same time

@@ -64,6 +64,8 @@ def _parser():
     parser.add_argument("--best", action="store_true", help="try the configurations of the library that some size may want")
     parser.add_argument("--peers", default="", metavar="NAMES", help=f"algorithms as these choose them: {', '.join(PEERS)}")
     parser.add_argument("--root", type=int, default=0, metavar="RANK", help="of Bcast and Reduce (default: 0)")
+    parser.add_argument("--rotate-root", action="store_true", help="each repetition has another root, evenly over all ranks")
+    parser.add_argument("--compute", type=float, default=0, metavar="SECONDS", help="that ranks compute before each call; not counted")
     parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="calls whose mean is taken (default: 1)")
     parser.add_argument("--warmup", type=int, default=1, metavar="N", help="calls before (default: 1)")
     parser.add_argument("--back-to-back", action="store_true", help="time all repetitions as one: ranks do not meet between calls")
@@ -106,7 +108,9 @@ def simulate(options):
     passed_on = ["--root", str(options.root), "--repetitions", str(options.repetitions), "--warmup", str(options.warmup)]
     if options.noise:
         passed_on += ["--noise", str(options.noise / 100)]
-    for flag in ("back_to_back", "noise_together"):
+    if options.compute:
+        passed_on += ["--compute", str(options.compute)]
+    for flag in ("back_to_back", "noise_together", "rotate_root"):
         if getattr(options, flag):
             passed_on.append("--" + flag.replace("_", "-"))
     if options.check:
