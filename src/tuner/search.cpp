@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "tuning/model_rules.hpp"
@@ -24,6 +26,15 @@ namespace {
 // A whole message is no pipeline of tasks: it is priced.
 bool is_of_tasks(const Candidate& candidate) {
     return candidate.is_hierarchical && candidate.choice.parameters.pipeline.segment_bytes != 0;
+}
+
+// How messages cross the network, or walk where there is one level.
+std::string family_of(const AlgorithmChoice& choice) {
+    if (choice.algorithm == nullptr) return {};
+    const AlgorithmParameters& parameters = choice.parameters;
+    return fmt::format("{} {} {} {} {} {}", choice.algorithm->name, static_cast<int>(parameters.network),
+                       static_cast<int>(parameters.levels.network.shape), parameters.levels.network.in_turn,
+                       static_cast<int>(parameters.tree.shape), static_cast<int>(parameters.exchange));
 }
 
 }  // namespace
@@ -182,24 +193,31 @@ double Search::tolerance(Prediction by) const {
 
 // What is raced: the best by prediction, what was the best one length before, and what cannot be predicted.
 std::vector<std::size_t> Search::finalists(const SearchResult& result) const {
-    double best = std::numeric_limits<double>::infinity();
+    constexpr double never = std::numeric_limits<double>::infinity();
+    constexpr std::array<Prediction, 2> kinds = {Prediction::tasks, Prediction::price};
+    std::map<Prediction, double> best = {{Prediction::tasks, never}, {Prediction::price, never}};
     for (const Finding& finding : result.findings)
-        if (finding.by != Prediction::none) best = std::min(best, finding.predicted);
+        if (finding.by != Prediction::none) best[finding.by] = std::min(best[finding.by], finding.predicted);
+    const double of_both = tolerance(Prediction::tasks) * tolerance(Prediction::price);
     std::vector<std::size_t> chosen;
-    for (const Prediction by : {Prediction::tasks, Prediction::price}) {
+    for (const Prediction by : kinds) {
+        // One kind may err where the other one does not.
+        const double most = best[by] <= of_both * std::min(best[kinds[0]], best[kinds[1]]) ? tolerance(by) * best[by] : 0;
         std::vector<std::pair<double, std::size_t>> predicted;
         for (std::size_t i = 0; i < result.findings.size(); ++i)
             if (result.findings[i].by == by) predicted.emplace_back(result.findings[i].predicted, i);
         std::sort(predicted.begin(), predicted.end());
-        const double most = tolerance(by) * best;
         std::size_t sent = 0;
+        std::set<std::string> families;
         for (std::size_t i = 0; i < predicted.size(); ++i) {
-            // Candidates of the same price, to the bit, have the same plan: one stands for all.
+            const Finding& finding = result.findings[predicted[i].second];
+            // Candidates of the same price, to the bit, have the same plan; and where the model errs, it errs for all of a family.
             const bool is_same = by == Prediction::price && i != 0 && predicted[i].first == predicted[i - 1].first;
-            const bool is_good = !is_same && sent < options_.finalists && predicted[i].first <= most;
+            const bool is_good = !is_same && sent < options_.finalists && predicted[i].first <= most &&
+                                 (by == Prediction::tasks || families.count(finding.family) == 0);
+            if (is_good) families.insert(finding.family);
             sent += is_good ? 1 : 0;
-            if (is_good || result.findings[predicted[i].second].choice == last_winner_)
-                chosen.push_back(predicted[i].second);
+            if (is_good || finding.choice == last_winner_) chosen.push_back(predicted[i].second);
         }
     }
     for (std::size_t i = 0; i < result.findings.size(); ++i)
@@ -223,7 +241,7 @@ SearchResult Search::at(std::uint64_t bytes) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
         const Candidate& candidate = candidates[i];
         if (!candidate.left_out.empty()) continue;
-        Finding finding{.choice = candidate.text, .measured = {}};
+        Finding finding{.choice = candidate.text, .family = family_of(candidate.choice), .measured = {}};
         if (options_.method == TuningMethod::task && candidate.choice.kind == AlgorithmChoice::Kind::own) {
             finding.by = is_of_tasks(candidate) ? Prediction::tasks : Prediction::price;
         }

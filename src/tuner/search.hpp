@@ -43,6 +43,7 @@ inline constexpr std::string_view prediction_names[] = {"none", "tasks", "price"
 // One candidate at one length.
 struct Finding {
     std::string choice;
+    std::string family;  // of candidates that a model errs alike for
     Prediction by = Prediction::none;
     double predicted = 0;  // seconds; infinite: too long to be followed to its end
     Runner measured;       // no samples: not

@@ -19,7 +19,7 @@ std::string explain_text(const Placement& allocation, const std::vector<SubLayou
 // The four ways: how long they took, and how near the best they came.
 std::string comparison_text(const Tuning& tuning);
 
-// The whole of it (docs/tuning.md has the schema).
+// The whole of it, in seconds and bytes.
 std::string report_json(const Tuning& tuning);
 
 std::string duration_text(double seconds);

@@ -12,7 +12,7 @@ constexpr std::uint64_t mebi = 1024 * kibi;
 constexpr int any = std::numeric_limits<int>::max();
 
 // Measured with hcoll-bench (vendor/own in one run, medians of 15 blocks) on one host of 2 cores, MPICH 4.0.2 and Open MPI
-// 4.1.4; docs/tuning.md has the figures. Shared memory: 2 ranks on 2 cores, 4 and 8 ranks on 2 cores, all sizes; more ranks
+// 4.1.4; docs/results/measured.md has the figures. Shared memory: 2 ranks on 2 cores, 4 and 8 ranks on 2 cores, all sizes; more ranks
 // have no rule until they are measured. The rules behind it hold where ranks cannot share memory: 2 ranks on 2 cores.
 //
 // Single copies: between two ranks with a core each, where a test at set-up finds them faster (their cores are far apart).
@@ -44,7 +44,7 @@ constexpr MeasuredRule measured[] = {
     {VendorKind::mpich, Collective::barrier, 1, 2, 8, any_size, "shared"},
     {VendorKind::mpich, Collective::barrier, 1, 2, 2, any_size, "dissemination"},
     {VendorKind::openmpi, Collective::barrier, 1, 2, 8, any_size, "shared"},
-    // docs/tuning.md, "Over several nodes": 1.05 to 1.46 at 200 Mbit/s, 0.93 to 1.05 at 1 Gbit/s; MPICH 1.29 to 1.96
+    // docs/results/measured.md, "Over several nodes": 1.05 to 1.46 at 200 Mbit/s, 0.93 to 1.05 at 1 Gbit/s; MPICH 1.29 to 1.96
     {VendorKind::mpich, Collective::allreduce, 4, 1, 4, 128 * kibi, "vendor"},
     {VendorKind::mpich, Collective::allreduce, 4, 1, 4, any_size, "multi_leader:leaders=2,exchange=ring"},
     {VendorKind::openmpi, Collective::allreduce, 4, 1, 4, 128 * kibi, "vendor"},
@@ -53,10 +53,10 @@ constexpr MeasuredRule measured[] = {
 
 // What model_rules.cpp finds for 2 to 64 nodes and 8 B to 16 MB, gathered: as few rows as choose what is nowhere far from the
 // fastest candidate (test_rules.cpp says how far). For more nodes than were priced, algorithms whose steps grow with the
-// logarithm. Long Allreduces on up to 8 nodes of up to 4 ranks take what was the fastest on a cluster (docs/tuning.md), a ring of
+// logarithm. Long Allreduces on up to 8 nodes of up to 4 ranks take what was the fastest on a cluster (docs/results/measured.md), a ring of
 // leaders, even where the model prefers another; with more ranks a node, all of them lead, so that none has to reduce more.
 //
-// One row was measured, too (docs/tuning.md, "Communicators, memory, small calls"): calls in a row are as fast as the busiest rank, and
+// One row was measured, too (docs/results/measured.md, "Communicators, memory, small calls"): calls in a row are as fast as the busiest rank, and
 // on few nodes a root that sends to all leaders is that; a binomial tree is 1.3 times as fast there, and takes little longer by itself.
 constexpr ModelledRule modelled[] = {
     {Collective::bcast, 4, any, 8 * kibi, "han"},

@@ -202,13 +202,13 @@ DecisionTable make_nonblocking_table(const Settings& settings, VendorKind vendor
     }
     const Decision of_vendor = vendor_decision("built-in rule (non-blocking)");
     DecisionTable built_in;
-    // On so small clusters what the model chooses was measured beside computation (docs/tuning.md, "Non-blocking").
+    // On so small clusters what the model chooses was measured beside computation (docs/results/measured.md, "Non-blocking").
     constexpr int most_measured = 4;
     const bool is_measured = placement.nodes() <= most_measured && ranks_per_node(placement) <= most_measured;
     if (placement.nodes() > 1 && (is_measured || settings.rules == RuleSet::model)) {
         // Below, a call is over before its rank can compute, and on one node ranks and threads would want the same cores.
         constexpr std::uint64_t too_short = (64 << 10) - 1;
-        // Longer messages begin with a handshake in MPICH, and each half of it waits for somebody to look (docs/tuning.md).
+        // Longer messages begin with a handshake in MPICH, and each half of it waits for somebody to look (docs/results/measured.md).
         constexpr std::uint64_t without_handshake = 16 << 10;
         built_in.push_back({too_short, of_vendor});
         for (SizeRange& range : modelled_table(collective, placement)) {
