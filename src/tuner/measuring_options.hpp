@@ -7,19 +7,27 @@
 namespace hcoll {
 
 struct MeasuringOptions {
-    double seconds_of_a_row = 1e-3;  // a sample takes at least so long, if the call is short
-    int most_calls = 2000;           // of a row
-    int single_calls = 3;            // of which the median counts, where one takes less than a row
+    double seconds_of_a_row = 1e-3;  // a sample takes at least so long ...
+    int calls_of_a_row =
+        10;  // ... and is of so many calls, since the first ones run ahead, or pass an idle network ...
+    double most_of_a_row = 20e-3;  // ... but where they take longer than that
+    int most_calls = 2000;
+    int single_calls = 3;              // of which the median counts ...
+    double seconds_of_singles = 2e-3;  // ... but where fewer take longer than that
 };
 
+inline int calls_in_seconds(double seconds, double seconds_of_a_call, int most) {
+    return static_cast<int>(std::clamp(std::ceil(seconds / seconds_of_a_call), 1.0, static_cast<double>(most)));
+}
+
 inline int calls_of_a_row(const MeasuringOptions& options, double seconds_of_a_call) {
-    return static_cast<int>(std::clamp(std::ceil(options.seconds_of_a_row / seconds_of_a_call), 1.0,
-                                       static_cast<double>(options.most_calls)));
+    return std::max(calls_in_seconds(options.seconds_of_a_row, seconds_of_a_call, options.most_calls),
+                    calls_in_seconds(options.most_of_a_row, seconds_of_a_call, options.calls_of_a_row));
 }
 
 // Of single calls, after the first, which makes the plan.
 inline int single_calls_of(const MeasuringOptions& options, double seconds_of_a_call) {
-    return std::min(options.single_calls, calls_of_a_row(options, seconds_of_a_call));
+    return calls_in_seconds(options.seconds_of_singles, seconds_of_a_call, options.single_calls);
 }
 
 }  // namespace hcoll

@@ -150,8 +150,8 @@ double MpiLaboratory::single_call(const Bench& bench, const TableCall& call, std
         return seconds() - begin;
     };
     const int calls = single_calls_of(options_, std::max(longest(one()), 1e-9));
-    std::vector<double> mine;
-    for (int i = 0; i < calls; ++i) mine.push_back(one());
+    std::vector<double> mine(static_cast<std::size_t>(calls));
+    for (double& seconds_of_one : mine) seconds_of_one = one();
     std::nth_element(mine.begin(), mine.begin() + static_cast<std::ptrdiff_t>(mine.size() / 2), mine.end());
     return mine[mine.size() / 2];
 }

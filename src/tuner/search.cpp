@@ -202,7 +202,8 @@ std::vector<std::size_t> Search::finalists(const SearchResult& result) const {
     std::vector<std::size_t> chosen;
     for (const Prediction by : kinds) {
         // One kind may err where the other one does not.
-        const double most = best[by] <= of_both * std::min(best[kinds[0]], best[kinds[1]]) ? tolerance(by) * best[by] : 0;
+        const double most =
+            best[by] <= of_both * std::min(best[kinds[0]], best[kinds[1]]) ? tolerance(by) * best[by] : 0;
         std::vector<std::pair<double, std::size_t>> predicted;
         for (std::size_t i = 0; i < result.findings.size(); ++i)
             if (result.findings[i].by == by) predicted.emplace_back(result.findings[i].predicted, i);
