@@ -60,9 +60,11 @@ TableEntry SearchResult::entry(const TableCall& call, const Placement& placement
     }
     if (vendor != nullptr && entry.find("vendor") == nullptr)
         entry.candidates.push_back({"vendor", vendor->measured.median()});
-    // Who cannot be told from the vendor is no gain.
+    // A small gain that cannot be told from none is none. Where ranks share cores, samples differ by more than any gain: there the medians decide.
+    constexpr double large = 1.3;
     const Finding& first = findings.front();
-    const bool is_gain = vendor == nullptr || &first == vendor || first.measured.high() < vendor->measured.low();
+    const bool is_gain = vendor == nullptr || &first == vendor || first.measured.high() < vendor->measured.low() ||
+                         vendor->measured.median() > large * first.measured.median();
     if (!is_gain)
         std::stable_partition(entry.candidates.begin(), entry.candidates.end(),
                               [](const TableCandidate& each) { return each.choice == "vendor"; });

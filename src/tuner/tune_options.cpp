@@ -12,7 +12,7 @@ namespace hcoll {
 
 namespace {
 
-// "8:16M" or "8:16M:2": each the factor (4) larger than the one before; or a list.
+// "8:16M" or "8:16M:4": each the factor (2) larger than the one before; or a list.
 std::vector<std::uint64_t> parse_sizes(const std::string& text) {
     std::vector<std::uint64_t> sizes;
     const auto size_of = [&](std::string_view word) {
@@ -24,9 +24,9 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
     };
     const std::vector<std::string_view> range = split(text, ':');
     if (range.size() > 3)
-        throw CLI::ValidationError("--sizes", "write 8:16M, or 8:16M:2 for powers of two, or 8,64,4k");
+        throw CLI::ValidationError("--sizes", "write 8:16M, or 8:16M:4 for powers of four, or 8,64,4k");
     if (range.size() > 1) {
-        const std::uint64_t factor = range.size() == 3 ? size_of(range[2]) : 4;
+        const std::uint64_t factor = range.size() == 3 ? size_of(range[2]) : 2;
         const std::uint64_t last = size_of(range[1]);
         if (factor < 2) throw CLI::ValidationError("--sizes", "the factor has to be 2 or more");
         for (std::uint64_t size = size_of(range[0]); size <= last; size *= factor) sizes.push_back(size);
@@ -103,7 +103,7 @@ bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options,
     app.add_option("--collectives", names, "which calls: bcast,reduce,... or ibcast,ireduce,iallreduce")
         ->delimiter(',')
         ->capture_default_str();
-    app.add_option("--sizes", sizes, "bytes: from:to, each four times the one before; from:to:2; or a list 8,64,4k")
+    app.add_option("--sizes", sizes, "bytes: from:to, each twice the one before; from:to:4; or a list 8,64,4k")
         ->capture_default_str();
     app.add_option("--nodes", options.nodes, "how many nodes (default: 1, 2, 4, ..., all)")->delimiter(',');
     app.add_option("--ranks-per-node", options.ranks_per_node, "how many ranks of each (default: 1, 2, 4, ..., all)")

@@ -153,6 +153,22 @@ TEST(Search, GivesEntriesThatLeaveTheVendorWhatItDoesBetter) {
     }
 }
 
+// Where ranks share cores some samples of anybody are many times as long: a gain that is large all the same is one.
+TEST(Search, LeavesTheVendorSmallGainsThatNoiseHides) {
+    const Layout layout = block_layout({4});
+    const auto result = [](double own) {
+        SearchResult found{.bytes = 1024, .findings = {}};
+        for (const auto& [choice, usual] : {std::pair<std::string, double>{"binomial", own}, {"vendor", 1.0}}) {
+            Finding finding{.choice = choice, .family = {}, .measured = {}};
+            for (int i = 0; i < 9; ++i) finding.measured.samples.push_back(i % 3 == 0 ? 20.0 : usual + 0.01 * i);
+            found.findings.push_back(finding);
+        }
+        return found;
+    };
+    for (const auto& [own, chosen] : {std::pair<double, std::string>{0.25, "binomial"}, {0.9, "vendor"}})
+        EXPECT_EQ(result(own).entry({Collective::bcast, false}, *layout.placement).chosen().choice, chosen) << own;
+}
+
 // What is measured is what the machine has.
 TEST(MachineFit, FindsTheFiguresThatMessagesCost) {
     for (const std::vector<int>& ranks_of_nodes : {std::vector<int>{4, 4}, {1, 1}, {4}}) {
