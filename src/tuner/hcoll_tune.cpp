@@ -63,12 +63,12 @@ std::string preloaded_library() {
     return path.filename().string().find("libhcoll") == std::string::npos ? std::string() : path.string();
 }
 
-// The same text on all ranks: rank 0's.
-std::string shared_text(std::string text) {
+// The same text on all ranks: that of one.
+std::string shared_text(std::string text, int root = 0) {
     std::uint64_t length = text.size();
-    require_mpi(PMPI_Bcast(&length, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD));
+    require_mpi(PMPI_Bcast(&length, 1, MPI_UINT64_T, root, MPI_COMM_WORLD));
     text.resize(length);
-    require_mpi(PMPI_Bcast(text.data(), static_cast<int>(length), MPI_BYTE, 0, MPI_COMM_WORLD));
+    require_mpi(PMPI_Bcast(text.data(), static_cast<int>(length), MPI_BYTE, root, MPI_COMM_WORLD));
     return text;
 }
 
@@ -220,6 +220,7 @@ private:
     bool run(const SubLayout& layout) {
         const std::vector<int> ranks = ranks_of(allocation_, layout);
         const bool is_in = std::find(ranks.begin(), ranks.end(), job_.rank) != ranks.end();
+        fresh_.entries.clear();
         MPI_Comm communicator = MPI_COMM_NULL;
         require_mpi(MPI_Comm_split(MPI_COMM_WORLD, is_in ? 0 : MPI_UNDEFINED, job_.rank, &communicator));
         int is_whole = 1;
@@ -232,7 +233,18 @@ private:
         wait_for_all();
         // A layout begins with the first ranks of the first nodes that have as many: with the first of these.
         require_mpi(PMPI_Bcast(&is_whole, 1, MPI_INT, ranks.front(), MPI_COMM_WORLD));
+        if (ranks.front() != 0) take_over(shared_text(table_json(fresh_), ranks.front()));
         return is_whole != 0;
+    }
+
+    // What others have found where rank 0, which writes, was not in the layout: its node has too few ranks.
+    void take_over(const std::string& text) {
+        if (!job_.speaks()) return;
+        std::vector<std::string> mistakes;
+        for (const TableEntry& entry : parse_table(text, output_.path(), mistakes).entries) {
+            ++done_;
+            keep(entry);
+        }
     }
 
     double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
@@ -257,6 +269,7 @@ private:
 
     void keep(const TableEntry& entry) {
         output_.add(entry);
+        fresh_.entries.push_back(entry);
         if (!job_.speaks() || output_.write()) return;
         has_failed_ = true;
         fmt::print(stderr, "hcoll-tune: {} cannot be written\n", output_.path());
@@ -278,6 +291,7 @@ private:
     std::set<std::string> known_;
     MessageMemory memory_;
     Tuning tuning_;
+    Table fresh_;  // of the layout under way
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
     std::size_t points_ = 0;
     std::size_t missing_ = 0;

@@ -87,6 +87,12 @@ def tuned_tables(job, folder):
                       "--algorithms", "han", "--vary", "segment=8k/16k,network=binomial/chain,node=flat",
                       settings=["LIBHCOLL_TOPOLOGY=2x2"])
     expect(result.returncode == 0 and "bcast" in info(job.build, "--table", path).stdout, "two nodes are tuned", result.stdout)
+    # Rank 0, which writes, is not among those that are measured: its node has one rank.
+    os.remove(path)
+    result = job.tune(3, "--output", path, "--sizes", "8", "--collectives", "bcast,barrier", "--nodes", "1", "--ranks-per-node", "2",
+                      settings=["LIBHCOLL_TOPOLOGY=0.0.0,1.0.0,1.0.1"])
+    with open(path, encoding="utf-8") as file:
+        expect(result.returncode == 0 and len(json.load(file)["entries"]) == 2, "a layout without rank 0 is written", result.stdout)
     result = job.tune(2, "--compare", "--sizes", "4k", "--collectives", "bcast", "--algorithms", "binomial,chain")
     expect(result.returncode == 0 and result.stdout.count("exhaustive") == 2 and "100.0%" in result.stdout, "methods are compared",
            result.stdout)
