@@ -1,4 +1,4 @@
-// The MPI header without its C++ bindings, and the two conventions of this program.
+// The MPI header, and the two conventions of this program.
 //
 // Errors of MPI are fatal inside MPI (MPI_ERRORS_ARE_FATAL, the default), so a return code has nothing left to say; it
 // goes through check() nevertheless, so that no code is ignored silently.
@@ -7,12 +7,6 @@
 // names: no interposed library sees it, it is neither measured nor does it count as a call of the application.
 #pragma once
 
-#ifndef OMPI_SKIP_MPICXX
-#define OMPI_SKIP_MPICXX 1
-#endif
-#ifndef MPICH_SKIP_MPICXX
-#define MPICH_SKIP_MPICXX 1
-#endif
 #include <mpi.h>
 
 namespace hcoll::bench {

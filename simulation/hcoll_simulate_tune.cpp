@@ -79,7 +79,7 @@ int run(int argc, char** argv) {
                    .ranks = layout.ranks(),
                    .settings = {{"LIBHCOLL_TABLE", "off"}, {"LIBHCOLL_LOG", "warn"}},
                    .selector = vendor,
-                   .most_bytes = most_bytes_of(options, layout)};
+                   .most_bytes = most_bytes_of(options, {layout})};
     if (job.nodes() > job.machine.fabric.nodes())
         return fail(usage, fmt::format("{} has {} nodes", job.machine.name, job.machine.fabric.nodes()));
     TableOutput output(options.output, new_table(job, options));

@@ -138,9 +138,10 @@ double SimulatedLaboratory::sample(const TableCall& call, const std::string& cho
     const std::vector<double>& all = of_all(call, choice, bytes);
     const double seconds = *std::max_element(all.begin(), all.end());
     const int calls = calls_of_a_row(measuring_, seconds);
-    // The first two calls of any are a warm-up, and say how many a row has; where that is one, the second is a sample.
+    // The first two calls of any are a warm-up, and say how many a row has; where that is one, the second is a sample, or the first is.
     bool& is_warm = is_warm_[key_of(call, choice, bytes)];
-    spent_ += seconds * (is_warm ? calls : calls > 1 ? calls + 2 : 2);
+    const int first_calls = seconds > measuring_.long_call ? 1 : 2;
+    spent_ += seconds * (is_warm ? calls : calls > 1 ? calls + first_calls : first_calls);
     is_warm = true;
     return seconds;
 }
@@ -166,24 +167,31 @@ double SimulatedLaboratory::exchange(std::span<const RankPair> pairs, std::uint6
     constexpr int tag = 1;
     double slowest = 0;
     on_all([&](int rank) {
-        const auto pair = std::find_if(pairs.begin(), pairs.end(),
-                                       [&](const RankPair& each) { return rank == each.from || rank == each.to; });
-        if (pair == pairs.end()) return;
         const auto count = static_cast<int>(bytes);
         const double begin = simulation::now();
-        std::vector<MPI_Request> requests(static_cast<std::size_t>(messages));
-        if (rank == pair->from) {
-            for (MPI_Request& request : requests)
-                require(mpi.Isend(send_region(), count, MPI_BYTE, pair->to, tag, MPI_COMM_WORLD, &request));
-            require(mpi.Waitall(messages, requests.data(), MPI_STATUSES_IGNORE));
-            require(mpi.Recv(receive_region(), count, MPI_BYTE, pair->to, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-            slowest = std::max(slowest, simulation::now() - begin);
-        } else {
-            for (MPI_Request& request : requests)
-                require(mpi.Irecv(receive_region(), count, MPI_BYTE, pair->from, tag, MPI_COMM_WORLD, &request));
-            require(mpi.Waitall(messages, requests.data(), MPI_STATUSES_IGNORE));
-            require(mpi.Send(send_region(), count, MPI_BYTE, pair->from, tag, MPI_COMM_WORLD));
+        std::vector<MPI_Request> requests;
+        std::vector<MPI_Request> answers;
+        const auto wait = [](std::vector<MPI_Request>& all) {
+            require(mpi.Waitall(static_cast<int>(all.size()), all.data(), MPI_STATUSES_IGNORE));
+        };
+        for (const RankPair& pair : pairs) {
+            if (rank == pair.from)
+                require(mpi.Irecv(receive_region(), count, MPI_BYTE, pair.to, tag, MPI_COMM_WORLD,
+                                  &answers.emplace_back()));
+            for (int i = 0; i < messages; ++i) {
+                if (rank == pair.from)
+                    require(mpi.Isend(send_region(), count, MPI_BYTE, pair.to, tag, MPI_COMM_WORLD,
+                                      &requests.emplace_back()));
+                else if (rank == pair.to)
+                    require(mpi.Irecv(receive_region(), count, MPI_BYTE, pair.from, tag, MPI_COMM_WORLD,
+                                      &requests.emplace_back()));
+            }
         }
+        wait(requests);
+        for (const RankPair& pair : pairs)
+            if (rank == pair.to) require(mpi.Send(send_region(), count, MPI_BYTE, pair.from, tag, MPI_COMM_WORLD));
+        wait(answers);
+        if (!answers.empty()) slowest = std::max(slowest, simulation::now() - begin);
     });
     constexpr int rounds = 15;
     spent_ += rounds * slowest;

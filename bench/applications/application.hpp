@@ -1,12 +1,6 @@
 // What both applications share: an ordinary program of MPI's, that knows nothing of the library.
 #pragma once
 
-#ifndef OMPI_SKIP_MPICXX
-#define OMPI_SKIP_MPICXX 1
-#endif
-#ifndef MPICH_SKIP_MPICXX
-#define MPICH_SKIP_MPICXX 1
-#endif
 #include <mpi.h>
 
 #include <chrono>
@@ -61,6 +55,19 @@ inline void report(int rank, const char* what, int ranks, double total, double c
     if (rank == 0)
         std::printf("%s on %d ranks: %.6f s, communication %.6f s (%.1f %%)\n", what, ranks, total, communication,
                     100 * communication / total);
+}
+
+// The program: `run` gets its arguments, its rank and the number of ranks, and gives its exit status, the same on all.
+template <typename Run>
+int run_program(int argc, char** argv, const Run& run) {
+    require(MPI_Init(&argc, &argv));
+    int rank = 0;
+    int ranks = 1;
+    require(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    require(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+    const int status = run(argc, argv, rank, ranks);
+    require(MPI_Finalize());
+    return status;
 }
 
 }  // namespace application

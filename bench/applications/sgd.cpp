@@ -163,13 +163,4 @@ int run(int argc, char** argv, int rank, int ranks) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    require(MPI_Init(&argc, &argv));
-    int rank = 0;
-    int ranks = 1;
-    require(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    require(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-    const int status = run(argc, argv, rank, ranks);
-    require(MPI_Finalize());
-    return status;
-}
+int main(int argc, char** argv) { return run_program(argc, argv, run); }

@@ -1,7 +1,6 @@
 """The command line."""
 
 import argparse
-import concurrent.futures
 import os
 import sys
 
@@ -122,14 +121,9 @@ def simulate(options):
         raise Mistake("--table, --rules and --vendor are for --algorithm auto")
     # Barrier has no bytes, but the option must be a size.
     asked = {True: [8], False: None}[options.collective == "barrier"]
-    stop = runs.Stop()
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        try:
-            done = list(pool.map(lambda each: runs.run(binary, path, options.ranks, options.collective, asked or each[2], each[0],
-                                                       each[1], options.timeout, passed_on, automatic, stop), subjects))
-        except BaseException:
-            stop.set()
-            raise
+    done = runs.for_each(subjects, options.jobs,
+                         lambda each, stop: runs.run(binary, path, options.ranks, options.collective, asked or each[2], each[0], each[1],
+                                                     options.timeout, passed_on, automatic, stop))
     found = output.rows(machine, options.collective, options.ranks, sizes, done)
     data = output.document(machine, options.collective, options.ranks,
                            {"root": options.root, "repetitions": options.repetitions, "warmup": options.warmup,
@@ -144,14 +138,13 @@ def simulate(options):
 
 
 def main(arguments):
-    if arguments[:1] == ["tune"]:
-        return tune.main(arguments[1:])
-    options = _parser().parse_args(arguments)
+    is_tune = arguments[:1] == ["tune"]
+    name = "scripts/simulate tune" if is_tune else "scripts/simulate"
     try:
-        return simulate(options)
+        return tune.main(arguments[1:]) if is_tune else simulate(_parser().parse_args(arguments))
     except Mistake as mistake:
-        print(f"scripts/simulate: {mistake}", file=sys.stderr)
+        print(f"{name}: {mistake}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("scripts/simulate: interrupted; the simulation was ended", file=sys.stderr)
+        print(f"{name}: interrupted; {'--resume goes on' if is_tune else 'the simulation was ended'}", file=sys.stderr)
         return 130

@@ -1,5 +1,6 @@
 """Running hcoll-simulate, once for each subject: an algorithm of the library, or a peer's selector."""
 
+import concurrent.futures
 import ctypes
 import json
 import os
@@ -36,7 +37,7 @@ class Stop:
     """Ends all simulations at once, those that have not begun too."""
 
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal's handler may find its own thread inside
         self.is_set = False
         self.running = set()
 
@@ -60,6 +61,39 @@ class Stop:
             self.is_set = True
             for process in self.running:
                 process.kill()
+
+
+def for_each(items, jobs, work):
+    """work(item, stop) for all items, `jobs` at a time: what they returned, in order. If one raises, the others end.
+
+    Ctrl-C ends all and is raised at last: as an exception out of the middle of a pool of threads it could be lost. A signal may
+    also reach a thread that is not the main one, which learns of it only when it wakes.
+    """
+    stop = Stop()
+    signals = []
+
+    def interrupt(*_):
+        signals.append(signal.SIGINT)
+        stop.set()
+
+    def one(item):
+        try:
+            return work(item, stop)
+        except BaseException:
+            stop.set()
+            raise
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            futures = [pool.submit(one, item) for item in items]
+            while concurrent.futures.wait(futures, timeout=0.2).not_done:
+                pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if signals:
+        raise KeyboardInterrupt
+    return [future.result() for future in futures]
 
 
 class Run:

@@ -1,7 +1,6 @@
 """hcoll-tune on a simulated machine: one process for each layout, whose tables become one."""
 
 import argparse
-import concurrent.futures
 import json
 import os
 import shutil
@@ -119,13 +118,7 @@ def tune(options, passed_on):
         os.makedirs(folder, exist_ok=True)
     except OSError as problem:
         raise Mistake(f"{folder} cannot be written: {problem.strerror}") from None
-    stop = runs.Stop()
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        try:
-            done = list(pool.map(lambda layout: layout.run(binary, path, options, passed_on, stop), layouts))
-        except BaseException:
-            stop.set()
-            raise
+    done = runs.for_each(layouts, options.jobs, lambda layout, stop: layout.run(binary, path, options, passed_on, stop))
     for status, said in done:
         if status not in (0, INCOMPLETE):
             shutil.rmtree(folder, ignore_errors=True)
@@ -144,11 +137,4 @@ def tune(options, passed_on):
 
 def main(arguments):
     options, passed_on = _parser().parse_known_args(arguments)
-    try:
-        return tune(options, passed_on)
-    except Mistake as mistake:
-        print(f"scripts/simulate tune: {mistake}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("scripts/simulate tune: interrupted; --resume goes on", file=sys.stderr)
-        return 130
+    return tune(options, passed_on)

@@ -11,7 +11,8 @@
 // allgather, and binomial trees do the same in a logarithm of steps.
 //
 // The network is used by L ranks of each node at once, each with m/L bytes. Leaders are spread over the node's ranks, and
-// so over its sockets; a node with fewer ranks bounds L for all. An operation that does not commute needs
+// so over its sockets; a node with fewer ranks bounds L for all, and so do 64 slices, of which each may pass between the same two
+// ranks. A ring of more than 65 nodes does as Rabenseifner's. An operation that does not commute needs
 // Placement::is_in_rank_order.
 //
 // Source: Bayatpour et al. 2017 (SC17), Scalable reduction collectives with data partitioning-based multi-leader design.
@@ -55,7 +56,10 @@ Plan allreduce_multi_leader(const PlanRequest& request, const AlgorithmParameter
     PlanBuilder plan(request, parameters.pipeline);
     const Placement& placement = *request.placement;
     const RankGroup node(placement.ranks_of_node(placement.node_of(request.rank)), request.rank);
-    const int slices = std::min(parameters.leaders, placement.fewest_ranks_of_a_node());
+    const int slices =
+        std::min({parameters.leaders, placement.fewest_ranks_of_a_node(), static_cast<int>(max_channels)});
+    // Between two neighbors passes the share of each leader but one.
+    const bool has_ring = placement.nodes() - 1 <= static_cast<int>(max_channels) && !request.ordered;
     const Region own = request.in_place ? plan.output() : plan.input();
     // Only that one is in the order of ranks, whoever leads.
     const Tree tree = request.ordered ? Tree{.shape = TreeShape::flat} : parameters.levels.node;
@@ -69,7 +73,7 @@ Plan allreduce_multi_leader(const PlanRequest& request, const AlgorithmParameter
         const RankGroup leaders = leaders_of_slice(placement, slice, slices, request.rank);
         if (parameters.exchange == Exchange::recursive_multiplying)
             allreduce_exchange(plan, leaders, parameters.radix, result(slice), result(slice));
-        else if (parameters.exchange == Exchange::rabenseifner || request.ordered)
+        else if (parameters.exchange == Exchange::rabenseifner || !has_ring)
             allreduce_halving(plan, leaders, request.ordered, result(slice), result(slice));
         else
             allreduce_chains(plan, leaders, result(slice));

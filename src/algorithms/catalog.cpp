@@ -22,9 +22,9 @@ constexpr std::string_view switch_names[] = {"no", "yes"};
 using Parameters = AlgorithmParameters;
 
 // What hcoll-tune tries of each.
-constexpr std::uint64_t segment_samples[] = {0,         4 * kibi,   8 * kibi,   16 * kibi,  32 * kibi,
-                                             64 * kibi, 128 * kibi, 256 * kibi, 512 * kibi, 1024 * kibi};
-constexpr std::uint64_t tree_radix_samples[] = {3, 4, 6, 8, 16};
+constexpr std::uint64_t segment_samples[] = {0,         kibi,      2 * kibi,   4 * kibi,   8 * kibi,   16 * kibi,
+                                             32 * kibi, 64 * kibi, 128 * kibi, 256 * kibi, 512 * kibi, 1024 * kibi};
+constexpr std::uint64_t tree_radix_samples[] = {3, 4, 5, 6, 8, 16};
 constexpr std::uint64_t exchange_radix_samples[] = {2, 3, 4, 8};
 constexpr std::uint64_t nap_radix_samples[] = {0, 2, 4};
 constexpr std::uint64_t leader_samples[] = {1, 2, 4, 8, 16, 256};

@@ -30,7 +30,7 @@ std::vector<SubLayout> sub_layouts(const Placement& allocation, const std::vecto
     for (const int of_nodes : nodes.empty() ? powers_of_two_to(allocation.nodes()) : nodes)
         for (const int ranks :
              ranks_per_node.empty() ? powers_of_two_to(allocation.most_ranks_of_a_node()) : ranks_per_node)
-            if (of_nodes * ranks > 1 && nodes_with(allocation, ranks) >= of_nodes) layouts.push_back({of_nodes, ranks});
+            if (nodes_with(allocation, ranks) >= of_nodes && of_nodes * ranks > 1) layouts.push_back({of_nodes, ranks});
     return layouts;
 }
 
@@ -44,6 +44,7 @@ std::vector<int> ranks_of(const Placement& allocation, const SubLayout& layout) 
         for (const int rank : allocation.ranks_of_node(node))
             if (taken++ < layout.ranks_per_node) ranks.push_back(rank);
     }
+    std::sort(ranks.begin(), ranks.end());
     return ranks;
 }
 

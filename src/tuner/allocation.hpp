@@ -25,7 +25,7 @@ std::vector<int> powers_of_two_to(int last);
 std::vector<SubLayout> sub_layouts(const Placement& allocation, const std::vector<int>& nodes,
                                    const std::vector<int>& ranks_per_node);
 
-// The ranks of the allocation that are in it, by node: the first ones of the first nodes that have as many.
+// The ranks of the allocation that are in it, in their order: the first ones of the first nodes that have as many.
 std::vector<int> ranks_of(const Placement& allocation, const SubLayout& layout);
 
 // What they are placed like.

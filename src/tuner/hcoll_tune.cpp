@@ -26,6 +26,7 @@
 #include "tuner/allocation.hpp"
 #include "tuner/mpi.hpp"
 #include "tuner/mpi_laboratory.hpp"
+#include "tuner/node_speeds.hpp"
 #include "tuner/table_output.hpp"
 #include "tuner/tune_options.hpp"
 #include "tuner/tune_report.hpp"
@@ -37,6 +38,12 @@
 namespace {
 
 using namespace hcoll;
+
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+constexpr VendorKind flavour = VendorKind::openmpi;
+#else
+constexpr VendorKind flavour = VendorKind::mpich;
+#endif
 
 struct Job {
     int rank = 0;
@@ -63,6 +70,31 @@ std::string preloaded_library() {
     return path.filename().string().find("libhcoll") == std::string::npos ? std::string() : path.string();
 }
 
+int ranks_with(bool has_it) {
+    int mine = has_it ? 1 : 0;
+    int all = 0;
+    require_mpi(PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    return all;
+}
+
+bool is_any_nonblocking(const std::vector<TableCall>& calls) {
+    return std::any_of(calls.begin(), calls.end(), [](const TableCall& call) { return call.is_nonblocking; });
+}
+
+// Without that the library leaves non-blocking calls to the MPI library, whatever is chosen for them.
+std::string why_no_background(const TuneOptions& options, const Settings& settings) {
+    int level = MPI_THREAD_SINGLE;
+    require_mpi(MPI_Query_thread(&level));
+    const bool moves_in_calls = settings.progress == ProgressMode::calls ||
+                                (settings.progress == ProgressMode::automatic && flavour == VendorKind::openmpi);
+    const bool has_thread = settings.progress != ProgressMode::off && level == MPI_THREAD_MULTIPLE;
+    if (!is_any_nonblocking(options.calls) || moves_in_calls || has_thread) return {};
+    return fmt::format(
+        "nothing would move non-blocking calls in the background (LIBHCOLL_PROGRESS={}, and the MPI library gives no "
+        "MPI_THREAD_MULTIPLE): they would all be the MPI library's",
+        progress_mode_names[static_cast<std::size_t>(settings.progress)]);
+}
+
 // The same text on all ranks: that of one.
 std::string shared_text(std::string text, int root = 0) {
     std::uint64_t length = text.size();
@@ -72,10 +104,16 @@ std::string shared_text(std::string text, int root = 0) {
     return text;
 }
 
-// Where all ranks sit, as the library sees it: by shared memory, or as LIBHCOLL_TOPOLOGY puts them.
-Placement find_allocation(const Job& job) {
+// Rank 0's, as in the library.
+Settings agreed_settings() {
     std::vector<std::string> warnings;
-    const Settings settings = parse_settings(hcoll_environment(), warnings);
+    Settings settings = parse_settings(hcoll_environment(), warnings);
+    adopt_agreed_text(shared_text(agreed_text(settings)), settings);
+    return settings;
+}
+
+// Where all ranks sit, as the library sees it: by shared memory, or as LIBHCOLL_TOPOLOGY puts them.
+Placement find_allocation(const Job& job, const Settings& settings) {
     std::vector<Seat> seats;
     if (!settings.topology.is_automatic() && !settings.topology.seats(job.ranks, seats)) return Placement(seats);
     MPI_Comm node = MPI_COMM_NULL;
@@ -103,49 +141,6 @@ void wait_for_all() {
     }
 }
 
-// Seconds that a fixed piece of work takes on each node, the fastest of its ranks' best of some: a node that is slower than the others is
-// named, since every collective is as slow as it.
-void name_slow_nodes(const Job& job, const Placement& allocation) {
-    double best = 1e9;
-    std::vector<double> values(1 << 15, 1.0);
-    volatile double sink = 0;
-    for (int i = 0; i < 20; ++i) {
-        const auto begin = std::chrono::steady_clock::now();
-        double sum = 0;
-        for (int turn = 0; turn < 8; ++turn)
-            for (double& value : values) sum += value = value * 0.999 + 0.001;
-        sink = sink + sum;
-        best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-    }
-    std::vector<double> all(static_cast<std::size_t>(job.ranks));
-    require_mpi(PMPI_Gather(&best, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, 0, MPI_COMM_WORLD));
-    std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
-    int length = 0;
-    require_mpi(PMPI_Get_processor_name(name.data(), &length));
-    std::vector<char> names(job.speaks() ? all.size() * name.size() : 0);
-    require_mpi(PMPI_Gather(name.data(), MPI_MAX_PROCESSOR_NAME, MPI_CHAR, names.data(), MPI_MAX_PROCESSOR_NAME,
-                            MPI_CHAR, 0, MPI_COMM_WORLD));
-    if (!job.speaks() || allocation.nodes() == 1) return;
-    std::vector<double> of_nodes;
-    std::vector<int> first_ranks;
-    for (int node = 0; node < allocation.nodes(); ++node) {
-        double fastest = 1e9;
-        for (const int rank : allocation.ranks_of_node(node))
-            fastest = std::min(fastest, all[static_cast<std::size_t>(rank)]);
-        of_nodes.push_back(fastest);
-        first_ranks.push_back(allocation.ranks_of_node(node).front());
-    }
-    std::vector<double> ordered = of_nodes;
-    std::sort(ordered.begin(), ordered.end());
-    const double median = ordered[ordered.size() / 2];
-    constexpr double slower = 1.25;
-    for (std::size_t node = 0; node < of_nodes.size(); ++node)
-        if (of_nodes[node] > slower * median)
-            fmt::print(
-                "warning: node {} computes {:.0f} % slower than the others; what is measured with it is its speed\n",
-                &names[static_cast<std::size_t>(first_ranks[node]) * name.size()], 100 * (of_nodes[node] / median - 1));
-}
-
 // ---- the table ----
 
 Table new_table(int argc, char** argv, const TuneOptions& options) {
@@ -168,11 +163,7 @@ Table new_table(int argc, char** argv, const TuneOptions& options) {
     table.origin.emplace_back("method",
                               std::string(tuning_method_names[static_cast<std::size_t>(options.search.method)]));
     table.origin.emplace_back("heuristics", options.search.has_heuristics ? "on" : "off");
-#if defined(HCOLL_FLAVOUR_OPENMPI)
-    table.vendor = VendorKind::openmpi;
-#else
-    table.vendor = VendorKind::mpich;
-#endif
+    table.vendor = flavour;
     return table;
 }
 
@@ -184,14 +175,14 @@ void on_interrupt(int /*signal*/) { is_interrupted = true; }
 // All layouts, one after another.
 class TuningJob {
 public:
-    TuningJob(const Job& job, const TuneOptions& options, Placement allocation, TableOutput& output,
-              std::set<std::string> known)
+    TuningJob(const Job& job, const TuneOptions& options, Placement allocation, const std::vector<SubLayout>& layouts,
+              TableOutput& output, std::set<std::string> known)
         : job_(job),
           options_(options),
           allocation_(std::move(allocation)),
           output_(output),
           known_(std::move(known)),
-          memory_(most_bytes_of(options, {allocation_.nodes(), allocation_.most_ranks_of_a_node()})),
+          memory_(most_bytes_of(options, layouts)),
           tuning_(options, {.is_over = [this](Laboratory& laboratory) { return is_over(laboratory); },
                             .begins = [this](const std::string& what) { begin_point(what); },
                             .found = [this](const TableEntry& entry) { keep(entry); }}) {}
@@ -208,7 +199,9 @@ public:
         for (std::size_t i = 0; i < layouts.size() && is_whole; ++i) is_whole = run(layouts[i]);
         clear_progress();
         say(job_, options_.compare ? comparison_text(tuning_) : summary_text(output_.table()));
-        if (!is_whole)
+        if (!is_whole && options_.compare)
+            say(job_, fmt::format("{} of {} points; what is compared is not gone on with\n", done_, missing_));
+        else if (!is_whole)
             say(job_, fmt::format("{} of {} points; --resume goes on\n", points_ - missing_ + done_, points_));
         if (job_.speaks() && !options_.report.empty()) write_report();
         if (!options_.compare && !has_failed_) say(job_, fmt::format("LIBHCOLL_TABLE={} uses it\n", output_.path()));
@@ -324,12 +317,18 @@ int run(const Job& job, int argc, char** argv) {
     int status = 0;
     if (!read_tune_options(argc, argv, job.speaks(), options, status)) return status;
     const std::string library = preloaded_library();
-    if (library.empty())
-        return fail(job,
-                    "libhcoll.so is not preloaded, so there is nothing to tune: mpiexec ... env "
-                    "LD_PRELOAD=/path/libhcoll.so hcoll-tune");
+    if (const int with_library = ranks_with(!library.empty()); with_library != job.ranks)
+        return fail(
+            job, fmt::format("libhcoll.so is {}, so there is nothing to tune: mpiexec ... env "
+                             "LD_PRELOAD=/path/libhcoll.so hcoll-tune",
+                             with_library == 0 ? "not preloaded"
+                                               : fmt::format("preloaded on {} of {} ranks", with_library, job.ranks)));
     if (job.ranks == 1) return fail(job, "a job of one rank has no collectives to tune; start it with mpiexec on more");
-    const Placement allocation = find_allocation(job);
+    const Settings settings = agreed_settings();
+    if (!settings.enable)
+        return fail(job, "LIBHCOLL_ENABLE=0 leaves every call to the MPI library: there is nothing to tune");
+    if (const std::string problem = why_no_background(options, settings); !problem.empty()) return fail(job, problem);
+    const Placement allocation = find_allocation(job, settings);
     const std::vector<SubLayout> layouts = sub_layouts(allocation, options.nodes, options.ranks_per_node);
     if (layouts.empty())
         return fail(
@@ -346,17 +345,22 @@ int run(const Job& job, int argc, char** argv) {
         return fail(job, problem);
     std::signal(SIGINT, on_interrupt);
     std::signal(SIGTERM, on_interrupt);
-    name_slow_nodes(job, allocation);
+    for (const std::string& warning : find_slow_nodes(allocation)) say(job, "warning: " + warning + "\n");
     say(job, fmt::format("{} nodes with up to {} ranks, {} layouts; {}\n", allocation.nodes(),
                          allocation.most_ranks_of_a_node(), layouts.size(), library));
-    return TuningJob(job, options, allocation, output, std::move(known)).run(layouts);
+    return TuningJob(job, options, allocation, layouts, output, std::move(known)).run(layouts);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    // What says how to use it needs no MPI.
-    MPI_Init(&argc, &argv);
+    // Non-blocking calls are moved by a thread, which a program has to ask MPI for; all others would be slower for it.
+    const bool wants_thread = std::any_of(argv, argv + argc, [](std::string_view word) {
+        return std::any_of(std::begin(nonblocking_names), std::end(nonblocking_names),
+                           [&](std::string_view name) { return word.find(name) != std::string_view::npos; });
+    });
+    int level = MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, wants_thread ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     Job job;
     require_mpi(PMPI_Comm_rank(MPI_COMM_WORLD, &job.rank));
     require_mpi(PMPI_Comm_size(MPI_COMM_WORLD, &job.ranks));

@@ -38,8 +38,8 @@ public:
     // Seconds of a single call among the ranks of a level.
     virtual double sample_level(Level level, const TableCall& call, const std::string& choice, std::uint64_t bytes) = 0;
 
-    // Seconds until the sender of the slowest pair has its answer: it sends so many messages at once, the other one answers with one of the
-    // same length. A rank is in one pair at most.
+    // Seconds until the slowest sender has all its answers: for each of its pairs it sends so many messages at once, and the other one answers
+    // with one of the same length. A rank sends in all its pairs, or answers in one.
     virtual double exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) = 0;
     // Is a message of so many bytes over for its sender before anybody receives it?
     virtual bool is_sent_at_once(RankPair pair, std::uint64_t bytes) = 0;

@@ -17,6 +17,8 @@ constexpr std::uint64_t short_message = 8;
 constexpr std::uint64_t long_message = 1 << 20;
 constexpr std::uint64_t shorter_message = long_message / 4;
 constexpr int burst = 17;
+constexpr std::size_t most_at_once = 8;
+static_assert(most_at_once * shorter_message <= bytes_to_fit_machine && long_message <= bytes_to_fit_machine);
 
 // Two ranks that such a link lies between.
 std::optional<RankPair> find_pair(const Placement& placement, Link link) {
@@ -39,6 +41,14 @@ std::vector<RankPair> pairs_inside(const Placement& placement) {
     std::vector<RankPair> pairs;
     const RankList here = placement.ranks_of_node(0);
     for (std::size_t i = 0; i + 1 < here.size(); i += 2) pairs.push_back({here[i], here[i + 1]});
+    return pairs;
+}
+
+// A rank with others of its node.
+std::vector<RankPair> fan_inside(const Placement& placement) {
+    std::vector<RankPair> pairs;
+    const RankList here = placement.ranks_of_node(0);
+    for (std::size_t i = 1; i < std::min(here.size(), most_at_once + 1); ++i) pairs.push_back({here[0], here[i]});
     return pairs;
 }
 
@@ -81,6 +91,21 @@ double fit_rate(Laboratory& laboratory, std::span<const RankPair> pairs, const L
     return seconds > 0 && rate < free * alone ? rate : std::numeric_limits<double>::infinity();
 }
 
+// How many messages of one rank to others of its node move as fast as one: any number, where the receivers fetch them; one, where it copies
+// them.
+int fit_at_once(Laboratory& laboratory, std::span<const RankPair> fan, const LinkCost& cost) {
+    if (fan.size() < 2) return 1;
+    const auto transfer = [&](std::span<const RankPair> pairs) {
+        return laboratory.exchange(pairs, shorter_message, 1) / 2 - cost.latency - 2 * cost.overhead;
+    };
+    const double one = transfer(fan.first(1));
+    const double all = transfer(fan);
+    if (one <= 0 || all <= 0) return 1;
+    constexpr double nearly = 0.25;
+    const auto at_once = static_cast<std::size_t>(one / all * static_cast<double>(fan.size()) + nearly);
+    return at_once >= fan.size() ? any_number : std::max(static_cast<int>(at_once), 1);
+}
+
 }  // namespace
 
 MachineModel fit_machine(Laboratory& laboratory) {
@@ -105,6 +130,9 @@ MachineModel fit_machine(Laboratory& laboratory) {
     if (placement.nodes() > 1)
         machine.injection_rate = fit_rate(laboratory, pairs_of_nodes(placement), machine[Link::network]);
     machine.memory_rate = fit_rate(laboratory, pairs_inside(placement), machine[Link::socket]);
+    const int at_once = fit_at_once(laboratory, fan_inside(placement), machine[Link::socket]);
+    for (const Link link : every_link)
+        if (link != Link::network) machine[link].at_once = at_once;
     machine.copy_seconds_per_byte = laboratory.copy(shorter_message) / static_cast<double>(shorter_message);
     machine.reduce_seconds_per_byte = laboratory.reduce(shorter_message) / static_cast<double>(shorter_message);
     return machine;
@@ -116,12 +144,15 @@ std::string describe(const MachineModel& machine) {
                                                : std::string("not bounded");
     };
     constexpr double micro = 1e6;
+    const auto number = [](int messages) {
+        return messages == any_number ? std::string("any number") : std::to_string(messages);
+    };
     std::string text;
     for (const Link link : every_link) {
         const LinkCost& cost = machine[link];
-        text += fmt::format("  {:<8} latency {:.2f} us, overhead {:.2f} us, {}; copied below {} at {}\n",
+        text += fmt::format("  {:<8} latency {:.2f} us, overhead {:.2f} us, {}, {} at once; copied below {} at {}\n",
                             link_names[static_cast<std::size_t>(link)], cost.latency * micro, cost.overhead * micro,
-                            rate(1 / cost.seconds_per_byte), size_text(cost.copied_below_bytes),
+                            rate(1 / cost.seconds_per_byte), number(cost.at_once), size_text(cost.copied_below_bytes),
                             rate(1 / cost.copy_seconds_per_byte));
     }
     text += fmt::format("  a node sends {}; messages inside one have {}; a copy {}, a reduction {}\n",

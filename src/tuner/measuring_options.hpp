@@ -8,12 +8,13 @@ namespace hcoll {
 
 struct MeasuringOptions {
     double seconds_of_a_row = 1e-3;  // a sample takes at least so long ...
-    int calls_of_a_row =
-        10;  // ... and is of so many calls, since the first ones run ahead, or pass an idle network ...
-    double most_of_a_row = 20e-3;  // ... but where they take longer than that
+    // ... and is of so many calls, since the first ones run ahead, or pass an idle network ...
+    int calls_of_a_row = 10;
+    double most_of_a_row = 5e-3;  // ... but where they take longer than that
     int most_calls = 2000;
     int single_calls = 3;              // of which the median counts ...
     double seconds_of_singles = 2e-3;  // ... but where fewer take longer than that
+    double long_call = 10e-3;          // beside which making its plan is nothing: the first one counts, too
 };
 
 inline int calls_in_seconds(double seconds, double seconds_of_a_call, int most) {
@@ -25,8 +26,9 @@ inline int calls_of_a_row(const MeasuringOptions& options, double seconds_of_a_c
                     calls_in_seconds(options.most_of_a_row, seconds_of_a_call, options.calls_of_a_row));
 }
 
-// Of single calls, after the first, which makes the plan.
+// Of single calls, after the first, which makes the plan. 0: that one is enough.
 inline int single_calls_of(const MeasuringOptions& options, double seconds_of_a_call) {
+    if (seconds_of_a_call > options.long_call) return 0;
     return calls_in_seconds(options.seconds_of_singles, seconds_of_a_call, options.single_calls);
 }
 

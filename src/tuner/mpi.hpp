@@ -2,12 +2,6 @@
 // its MPI_ names, all else by PMPI_ names, where the library preloaded sees no call of an application.
 #pragma once
 
-#ifndef OMPI_SKIP_MPICXX
-#define OMPI_SKIP_MPICXX 1
-#endif
-#ifndef MPICH_SKIP_MPICXX
-#define MPICH_SKIP_MPICXX 1
-#endif
 #include <mpi.h>
 
 namespace hcoll {

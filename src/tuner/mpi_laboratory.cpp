@@ -133,8 +133,8 @@ double MpiLaboratory::sample(const TableCall& call, const std::string& choice, s
     auto [known, is_new] = calls_of_rows_.try_emplace(fmt::format("{} {}", all_.chosen, bytes), 1);
     if (is_new) {
         // The first call makes the plan, and how many are a row depends on how long one takes.
-        row(call, bytes, 1);
-        const double one = std::max(row(call, bytes, 1), 1e-9);
+        double one = row(call, bytes, 1);
+        if (one <= options_.long_call) one = std::max(row(call, bytes, 1), 1e-9);
         known->second = calls_of_a_row(options_, one);
         if (known->second == 1) return one;
     }
@@ -149,7 +149,9 @@ double MpiLaboratory::single_call(const Bench& bench, const TableCall& call, std
         if (bench.communicator != MPI_COMM_NULL) run(bench.communicator, call, bytes);
         return seconds() - begin;
     };
-    const int calls = single_calls_of(options_, std::max(longest(one()), 1e-9));
+    const double first = one();
+    const int calls = single_calls_of(options_, std::max(longest(first), 1e-9));
+    if (calls == 0) return first;
     std::vector<double> mine(static_cast<std::size_t>(calls));
     for (double& seconds_of_one : mine) seconds_of_one = one();
     std::nth_element(mine.begin(), mine.begin() + static_cast<std::ptrdiff_t>(mine.size() / 2), mine.end());
@@ -171,34 +173,46 @@ double MpiLaboratory::sample_level(Level level, const TableCall& call, const std
 }
 
 double MpiLaboratory::exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) {
-    constexpr int tag = 1;
     constexpr int rounds = 15;
-    const auto count = static_cast<int>(bytes);
-    std::vector<MPI_Request> requests(static_cast<std::size_t>(messages));
     std::vector<double> all;
     for (int round = 0; round < rounds; ++round) {
         require_mpi(PMPI_Barrier(meeting_));
-        const double begin = seconds();
-        for (const RankPair& pair : pairs) {
-            if (rank_ == pair.from) {
-                for (MPI_Request& request : requests)
-                    require_mpi(PMPI_Isend(memory_.input(), count, MPI_BYTE, pair.to, tag, meeting_, &request));
-                require_mpi(PMPI_Waitall(messages, requests.data(), MPI_STATUSES_IGNORE));
-                require_mpi(PMPI_Recv(memory_.output(), count, MPI_BYTE, pair.to, tag, meeting_, MPI_STATUS_IGNORE));
-            } else if (rank_ == pair.to) {
-                for (MPI_Request& request : requests)
-                    require_mpi(PMPI_Irecv(memory_.output(), count, MPI_BYTE, pair.from, tag, meeting_, &request));
-                require_mpi(PMPI_Waitall(messages, requests.data(), MPI_STATUSES_IGNORE));
-                require_mpi(PMPI_Send(memory_.input(), count, MPI_BYTE, pair.from, tag, meeting_));
-            }
-        }
-        const bool is_sender =
-            std::any_of(pairs.begin(), pairs.end(), [&](const RankPair& pair) { return rank_ == pair.from; });
-        const double slowest = longest(is_sender ? seconds() - begin : 0);
+        const double slowest = longest(exchange_once(pairs, bytes, messages));
         if (round != 0) all.push_back(slowest);
     }
     std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
     return all[all.size() / 2];
+}
+
+// Seconds of a sender; 0 for all others.
+double MpiLaboratory::exchange_once(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) {
+    constexpr int tag = 1;
+    const auto count = static_cast<int>(bytes);
+    std::vector<MPI_Request> requests;
+    std::vector<MPI_Request> answers;
+    // What is received at the same time lies side by side.
+    auto place = [&, used = std::uint64_t{0}]() mutable { return memory_.output() + bytes * used++; };
+    const auto wait = [](std::vector<MPI_Request>& requests_of_all) {
+        require_mpi(
+            PMPI_Waitall(static_cast<int>(requests_of_all.size()), requests_of_all.data(), MPI_STATUSES_IGNORE));
+    };
+    const double begin = seconds();
+    for (const RankPair& pair : pairs) {
+        if (rank_ == pair.from)
+            require_mpi(PMPI_Irecv(place(), count, MPI_BYTE, pair.to, tag, meeting_, &answers.emplace_back()));
+        for (int i = 0; i < messages; ++i) {
+            if (rank_ == pair.from)
+                require_mpi(
+                    PMPI_Isend(memory_.input(), count, MPI_BYTE, pair.to, tag, meeting_, &requests.emplace_back()));
+            else if (rank_ == pair.to)
+                require_mpi(PMPI_Irecv(place(), count, MPI_BYTE, pair.from, tag, meeting_, &requests.emplace_back()));
+        }
+    }
+    wait(requests);
+    for (const RankPair& pair : pairs)
+        if (rank_ == pair.to) require_mpi(PMPI_Send(memory_.input(), count, MPI_BYTE, pair.from, tag, meeting_));
+    wait(answers);
+    return answers.empty() ? 0 : seconds() - begin;
 }
 
 bool MpiLaboratory::is_sent_at_once(RankPair pair, std::uint64_t bytes) {

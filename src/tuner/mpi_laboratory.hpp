@@ -16,8 +16,8 @@ namespace hcoll {
 class MessageMemory {
 public:
     explicit MessageMemory(std::size_t bytes);
-    void* input() { return input_.data(); }
-    void* output() { return output_.data(); }
+    std::byte* input() { return input_.data(); }
+    std::byte* output() { return output_.data(); }
 
 private:
     std::vector<std::byte> input_;
@@ -57,6 +57,7 @@ private:
     double row(const TableCall& call, std::uint64_t bytes, int calls);
     double single_call(const Bench& bench, const TableCall& call, std::uint64_t bytes);
     Bench& bench_of(Level level);
+    double exchange_once(std::span<const RankPair> pairs, std::uint64_t bytes, int messages);
     double longest(double mine) const;
 
     Bench all_;

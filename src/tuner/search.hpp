@@ -18,6 +18,7 @@
 #include "tuning/candidates.hpp"
 #include "tuning/machine_model.hpp"
 #include "tuning/racing.hpp"
+#include "tuning/task_costs.hpp"
 
 namespace hcoll {
 
@@ -30,7 +31,7 @@ struct SearchOptions {
     RaceOptions race = {};
     VariedParameters varied = {};
     std::vector<std::string> algorithms = {};
-    // That go into a race, at most, of those that are predicted by tasks and of those that are priced ...
+    // That go into a heat of a race, at most, of those that are predicted by tasks and of those that are priced ...
     std::size_t finalists = 3;
     // ... and how many times as long as the best they may take by that, until it has shown what the predictions are good for.
     double task_tolerance = 1.25;
@@ -62,7 +63,6 @@ struct Overlap {
 struct SearchResult {
     std::uint64_t bytes = 0;
     std::vector<Finding> findings;  // those that were measured first, the fastest first
-    double seconds = 0;             // that it took, its share of the tasks not counted
 
     TableEntry entry(const TableCall& call, const Placement& placement) const;
 };
@@ -74,8 +74,6 @@ public:
         : laboratory_(laboratory), call_(call), options_(options), machine_(machine) {}
 
     SearchResult at(std::uint64_t bytes);
-    // What measuring tasks took up to now.
-    double task_seconds() const { return task_seconds_; }
     std::size_t tasks() const { return tasks_.size(); }
     // Of all pairs of modules whose tasks were measured. Measures those of single levels.
     std::vector<Overlap> overlaps();
@@ -85,10 +83,17 @@ private:
     void predict(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& numbers, std::uint64_t bytes,
                  SearchResult& result);
     const Task& task_of(const Candidate& candidate);
+    std::vector<double> sample_segments(const Candidate& candidate, int segments);
+    bool refine(const Candidate& candidate, std::uint64_t bytes);
+    void price_tasks(const std::vector<const Candidate*>& candidates);
     double extrapolate(const Candidate& candidate, std::uint64_t bytes) const;
     void price(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& numbers, std::uint64_t bytes,
                SearchResult& result);
+    double corrected(const Finding& finding) const;
     std::vector<std::size_t> finalists(const SearchResult& result) const;
+    std::vector<std::size_t> overlooked(const SearchResult& result) const;
+    static double fastest_of(const SearchResult& result);
+    void race_heat(SearchResult& result, const std::vector<std::size_t>& racing, std::uint64_t bytes);
     double tolerance(Prediction by) const;
     double level_seconds(Level level, const AlgorithmChoice& choice, std::uint64_t bytes);
 
@@ -96,8 +101,9 @@ private:
     TableCall call_;
     const SearchOptions& options_;
     const MachineModel& machine_;
-    std::map<std::string, std::shared_ptr<const Task>> tasks_;
-    std::map<std::string, std::map<std::uint64_t, std::shared_ptr<const Task>>> by_segment_;  // of the same tasks
+    std::map<std::string, std::shared_ptr<Task>> tasks_;
+    std::map<std::string, std::map<std::uint64_t, std::shared_ptr<Task>>> by_segment_;  // of the same tasks
+    std::map<std::string, TaskCosts> priced_;  // tasks, on the machine as it was fitted
     std::map<std::string, double> levels_;
     // Of tasks with segments of one length, the fastest up to now.
     struct Fastest {
@@ -111,7 +117,8 @@ private:
         double sum = 0;
     };
     std::map<Prediction, Errors> errors_;
-    double task_seconds_ = 0;
+    std::map<std::string, double>
+        factors_;  // measured over predicted, of the family of priced ones that was raced last
     std::string last_winner_;
 };
 

@@ -1,6 +1,8 @@
 #include "tuner/table_output.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -10,6 +12,26 @@
 
 namespace hcoll {
 
+namespace {
+
+// In a folder like /tmp only its owner replaces a file.
+bool belongs_to_others(const std::string& path) {
+    const std::string folder = std::filesystem::absolute(path).parent_path().string();
+    struct stat of_file {};
+    struct stat of_folder {};
+    if (stat(path.c_str(), &of_file) != 0 || stat(folder.c_str(), &of_folder) != 0) return false;
+    const uid_t me = geteuid();
+    return (of_folder.st_mode & S_ISVTX) != 0 && me != 0 && of_file.st_uid != me && of_folder.st_uid != me;
+}
+
+const std::string* find_origin(const Table& table, std::string_view key) {
+    for (const auto& [name, value] : table.origin)
+        if (name == key) return &value;
+    return nullptr;
+}
+
+}  // namespace
+
 std::optional<std::string> TableOutput::find_mistake() const {
     const std::string trial = path_ + ".new";
     if (std::filesystem::is_directory(path_)) return fmt::format("{} is a folder", path_);
@@ -17,6 +39,7 @@ std::optional<std::string> TableOutput::find_mistake() const {
     if (file == nullptr) return fmt::format("{} cannot be written ({})", path_, std::strerror(errno));
     std::fclose(file);
     std::filesystem::remove(trial);
+    if (belongs_to_others(path_)) return fmt::format("{} belongs to somebody else and cannot be replaced", path_);
     return std::nullopt;
 }
 
@@ -24,8 +47,23 @@ std::optional<std::string> TableOutput::resume() {
     if (!std::filesystem::exists(path_)) return std::nullopt;
     std::vector<std::string> mistakes;
     std::optional<Table> before = read_table(path_, mistakes);
-    if (before) table_.entries = std::move(before->entries);
-    return mistakes.empty() ? std::nullopt : std::make_optional(mistakes.front());
+    if (!mistakes.empty()) return mistakes.front();
+    if (!before) return std::nullopt;
+    // Times of two machines in one table compare nothing.
+    const auto refuse = [&](std::string_view was, std::string_view is) {
+        return fmt::format("{} was measured on or with {}, and this is {}; name another --output", path_, was, is);
+    };
+    if (before->vendor && table_.vendor && *before->vendor != *table_.vendor)
+        return refuse(name_of(*before->vendor), name_of(*table_.vendor));
+    for (const std::string_view key : {"cluster", "cpu", "interconnect", "mpi_version"}) {
+        const std::string* was = find_origin(*before, key);
+        const std::string* is = find_origin(table_, key);
+        if (was != nullptr && is != nullptr && *was != *is) return refuse(*was, *is);
+    }
+    for (auto& line : before->origin)
+        if (find_origin(table_, line.first) == nullptr) table_.origin.push_back(std::move(line));
+    table_.entries = std::move(before->entries);
+    return std::nullopt;
 }
 
 bool TableOutput::write() const {

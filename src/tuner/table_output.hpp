@@ -16,7 +16,7 @@ public:
 
     // By the rank that writes, before anything is measured: a sentence where the file cannot be written.
     std::optional<std::string> find_mistake() const;
-    // Takes over what stands there already; a sentence where that is no table.
+    // Takes over what stands there already; a sentence where that is no table, or one of another machine or MPI library.
     std::optional<std::string> resume();
     // Replaces the file; false where that failed.
     bool write() const;

@@ -34,8 +34,14 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
         for (const std::string_view word : split(text, ',')) sizes.push_back(size_of(word));
     }
     if (sizes.empty()) throw CLI::ValidationError("--sizes", "the first size is larger than the last");
-    std::sort(sizes.begin(), sizes.end());
     return sizes;
+}
+
+// Twice the same would be measured twice.
+template <typename Element>
+void sort_once(std::vector<Element>& elements) {
+    std::sort(elements.begin(), elements.end());
+    elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
 }
 
 double parse_time(const std::string& text) {
@@ -78,7 +84,7 @@ std::vector<TableCall> parse_calls(const std::vector<std::string>& names) {
                 "--collectives", fmt::format("'{}' is none of {}{}", name, alternatives(valid),
                                              guess.empty() ? std::string() : fmt::format("; did you mean {}?", guess)));
         }
-        calls.push_back(*call);
+        if (std::find(calls.begin(), calls.end(), *call) == calls.end()) calls.push_back(*call);
     }
     return calls;
 }
@@ -125,6 +131,9 @@ bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options,
     try {
         app.parse(argc, argv);
         options.sizes = parse_sizes(sizes);
+        sort_once(options.sizes);
+        sort_once(options.nodes);
+        sort_once(options.ranks_per_node);
         options.calls = parse_calls(names);
         options.search.varied = parse_varied(varied);
         if (!time.empty()) options.most_seconds = parse_time(time);

@@ -21,6 +21,7 @@ Json link_json(const LinkCost& cost) {
             {"overhead", cost.overhead},
             {"gap", cost.gap},
             {"seconds_per_byte", cost.seconds_per_byte},
+            {"at_once", cost.at_once == any_number ? Json(nullptr) : Json(cost.at_once)},
             {"copied_below_bytes", cost.copied_below_bytes},
             {"copy_seconds_per_byte", cost.copy_seconds_per_byte}};
 }

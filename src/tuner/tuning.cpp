@@ -29,8 +29,9 @@ ComparedPoint compared(const std::map<std::string, double>& all, const std::stri
     point.best = seconds.front();
     point.median = seconds[seconds.size() / 2];
     point.mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+    // What nobody has measured counts as the worst.
     const auto found = all.find(chosen);
-    point.seconds = found == all.end() ? point.best : found->second;
+    point.seconds = found == all.end() ? seconds.back() : found->second;
     return point;
 }
 
@@ -51,18 +52,19 @@ std::vector<std::uint64_t> sizes_of(const TuneOptions& options, const TableCall&
     return sizes;
 }
 
-std::uint64_t most_bytes_of(const TuneOptions& options, const SubLayout& layout) {
-    std::uint64_t most = std::uint64_t{1} << 20;  // of messages that the machine is fitted by
-    for (const TableCall& call : options.calls)
-        for (const std::uint64_t bytes : sizes_of(options, call, layout))
-            most = std::max(most,
-                            has_blocks(call.collective) ? bytes * static_cast<std::uint64_t>(layout.ranks()) : bytes);
+std::uint64_t most_bytes_of(const TuneOptions& options, const std::vector<SubLayout>& layouts) {
+    std::uint64_t most = bytes_to_fit_machine;
+    for (const SubLayout& layout : layouts)
+        for (const TableCall& call : options.calls)
+            for (const std::uint64_t bytes : sizes_of(options, call, layout))
+                most = std::max(
+                    most, has_blocks(call.collective) ? bytes * static_cast<std::uint64_t>(layout.ranks()) : bytes);
     // Tasks are of some segments.
     std::uint64_t segment = std::uint64_t{1} << 20;
     if (const auto varied = options.search.varied.find("segment"); varied != options.search.varied.end())
         for (const std::string& text : varied->second) segment = std::max(segment, parse_size(text).value_or(0));
     const bool has_tasks = options.search.method == TuningMethod::task || options.compare;
-    const auto segments = static_cast<std::uint64_t>(segments_until_stable(Collective::allreduce));
+    const auto segments = static_cast<std::uint64_t>(segments_to_see_the_middle(Collective::allreduce));
     return has_tasks ? std::max(most, segments * segment) : most;
 }
 
@@ -118,7 +120,8 @@ bool Tuning::compare(Laboratory& laboratory, const SubLayout& layout) {
             }
             times_.push_back({.layout = layout, .call = call, .way = way, .seconds = laboratory.now() - begin});
             for (const SearchResult& result : found.results) {
-                ComparedPoint point = compared(measured[result.bytes], result.findings.front().choice);
+                ComparedPoint point =
+                    compared(measured[result.bytes], result.entry(call, laboratory.placement()).chosen().choice);
                 point.layout = layout;
                 point.call = call;
                 point.bytes = result.bytes;

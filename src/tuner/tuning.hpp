@@ -59,8 +59,8 @@ struct LayoutFindings {
 
 // The lengths that a call is tuned at in a layout: of a block, for collectives of blocks, which all together are bounded.
 std::vector<std::uint64_t> sizes_of(const TuneOptions& options, const TableCall& call, const SubLayout& layout);
-// Of the longest message that tuning `layout` needs memory for.
-std::uint64_t most_bytes_of(const TuneOptions& options, const SubLayout& layout);
+// Of the longest message that tuning any of the layouts needs memory for; a smaller one may have longer blocks.
+std::uint64_t most_bytes_of(const TuneOptions& options, const std::vector<SubLayout>& layouts);
 
 class Tuning {
 public:

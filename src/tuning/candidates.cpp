@@ -125,12 +125,10 @@ constexpr Rule rules[] = {
                     return is_chain && tree.ranks > 3;
                 });
      }},
-    {"a pipeline of two or three segments hides little, and one of more than 512 costs more than it hides",
+    {"a pipeline of more than 512 segments costs more than it hides",
      [](const Algorithm&, const AlgorithmParameters& parameters, const std::vector<Walked>&, const Shape& shape) {
-         constexpr std::uint64_t least = 4;
          constexpr std::uint64_t most = 512;
-         const std::uint64_t segments = segments_of(parameters, shape);
-         return segments > most || (segments > 1 && segments < least);
+         return segments_of(parameters, shape) > most;
      }},
     {"a binary tree without segments is a slower binomial one",
      [](const Algorithm&, const AlgorithmParameters& parameters, const std::vector<Walked>& trees, const Shape& shape) {
@@ -145,15 +143,16 @@ constexpr Rule rules[] = {
                     return !tree.is_network && !is_usual;
                 });
      }},
-    {"radix 4 stands for all k-nomial trees of up to 16 ranks, and 4 and 6 for those of more",
+    {"radix 4 stands for all k-nomial trees of up to 16 ranks, and 4 to 6 for those of more",
      [](const Algorithm& algorithm, const AlgorithmParameters& parameters, const std::vector<Walked>& trees,
         const Shape&) {
          constexpr int usual = 4;
-         constexpr int of_many = 6;
+         constexpr int most_of_many = 6;
          const int radix = parameters.tree.radix;
          return algorithm.uses_placement && std::any_of(trees.begin(), trees.end(), [radix](const Walked& tree) {
-                    return tree.shape == TreeShape::k_nomial && radix != usual &&
-                           !(radix == of_many && tree.ranks > few_ranks);
+                    const bool is_usual =
+                        radix == usual || (tree.ranks > few_ranks && radix > usual && radix <= most_of_many);
+                    return tree.shape == TreeShape::k_nomial && !is_usual;
                 });
      }},
     {"sending in turn is for messages of a handshake, to many",
@@ -162,9 +161,9 @@ constexpr Rule rules[] = {
          constexpr std::uint64_t least = 8 << 10;
          return parameters.levels.network.in_turn && (shape.nodes <= many || shape.bytes < least);
      }},
-    {"a message of 16 KB or less is not worth a pipeline",
+    {"a message of 1 KB or less is not worth a pipeline",
      [](const Algorithm&, const AlgorithmParameters& parameters, const std::vector<Walked>&, const Shape& shape) {
-         constexpr std::uint64_t least = 16 << 10;
+         constexpr std::uint64_t least = 1 << 10;
          return shape.bytes <= least && segments_of(parameters, shape) > 1;
      }},
     {"a line or a ring of neighbors is a slower chain",

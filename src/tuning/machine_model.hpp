@@ -5,9 +5,9 @@
 //    sender     receive, ports  ------------- on its way ----------->  receiver
 //
 // One message of `bytes` on a link. It starts when it is posted on both sides and the sender's outgoing port and the
-// receiver's incoming port are free: a rank has one of each (single port, full duplex). It occupies both for
-// gap + bytes G and has arrived latency + bytes G after its start. `overhead` (o) is the CPU's: once at the sender when
-// it posts, once at the receiver when it handles the arrival.
+// receiver's incoming port are free: a rank has one of each (full duplex), through which one message passes at a time (or, inside
+// a node, `at_once`). It occupies both for gap + bytes G and has arrived latency + bytes G after its start. `overhead` (o) is
+// the CPU's: once at the sender when it posts, once at the receiver when it handles the arrival.
 //
 // Sources: Hockney 1994 (alpha, beta); Alexandrov, Ionescu, Schauser, Scheiman 1995 (LogGP: L, o, g, G); Gropp, Olson,
 // Samfass 2016, as in Bienz, Olson, Gropp 2019, equation 3 (max-rate: R_N).
@@ -21,6 +21,9 @@
 
 namespace hcoll {
 
+// Of messages at once.
+inline constexpr int any_number = std::numeric_limits<int>::max();
+
 // In seconds; none is negative.
 struct LinkCost {
     double latency = 0;           // L
@@ -30,6 +33,9 @@ struct LinkCost {
     // Messages of fewer bytes pass a buffer at each side: the CPU copies them there.
     std::uint64_t copied_below_bytes = 0;
     double copy_seconds_per_byte = 0;
+    // Inside a node: messages that pass a rank's port at the same time, each as fast as if it were alone; more than one where receivers
+    // fetch them, and then beside those that pass its port to the network.
+    int at_once = 1;
 
     // What a message takes of the CPU at each side.
     double overhead_of(std::uint64_t bytes) const {

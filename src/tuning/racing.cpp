@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace hcoll {
 
@@ -24,6 +25,11 @@ double at(const std::vector<double>& ordered, double position) {
     const auto below = static_cast<std::size_t>(clamped);
     const std::size_t above = std::min(below + 1, ordered.size() - 1);
     return ordered[below] + (clamped - static_cast<double>(below)) * (ordered[above] - ordered[below]);
+}
+
+std::pair<double, double> range_of(const std::vector<double>& samples) {
+    const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
+    return {*least, *most};
 }
 
 double middle(const std::vector<double>& ordered) { return static_cast<double>(ordered.size() - 1) / 2; }
@@ -51,8 +57,8 @@ std::vector<Runner> race(std::size_t candidates, const std::function<double(std:
     for (int round = 1; round <= options.most_rounds; ++round) {
         double fastest = 0;
         for (std::size_t i = 0; i < candidates; ++i) {
-            // There and back: who comes first must not always be the same.
-            Runner& runner = runners[round % 2 != 0 ? i : candidates - 1 - i];
+            // Each round begins elsewhere, and two samples of the same candidate are apart: a burst of noise must not hit both.
+            Runner& runner = runners[(i + static_cast<std::size_t>(round) * (candidates / 2 + 1)) % candidates];
             if (runner.is_out) continue;
             runner.samples.push_back(measure(static_cast<std::size_t>(&runner - runners.data())));
             fastest = fastest == 0 ? runner.samples.back() : std::min(fastest, runner.samples.back());
@@ -62,15 +68,22 @@ std::vector<Runner> race(std::size_t candidates, const std::function<double(std:
         bool are_narrow = true;
         for (Runner& runner : runners) {
             if (runner.is_out) continue;
-            const bool is_hopeless = round > 1 && *std::min_element(runner.samples.begin(), runner.samples.end()) >
-                                                      options.hopeless * best.median();
+            const auto [least_of_best, most_of_best] = range_of(best.samples);
+            const auto [least, most] = range_of(runner.samples);
+            const bool is_hopeless =
+                round > 1 && (least > options.hopeless * best.median() || least > options.clear * most_of_best);
+            // By more than either of them scatters.
+            const double gap = least - most_of_best;
+            const bool is_apart = round >= options.rounds_apart && gap > (options.apart - 1) * most_of_best &&
+                                  gap > most_of_best - least_of_best && gap > most - least;
             const bool is_slower = round >= options.fewest_rounds && runner.low() > best.high();
-            runner.is_out = &runner != &best && (is_hopeless || is_slower);
+            runner.is_out = &runner != &best && (is_hopeless || is_apart || is_slower);
             if (runner.is_out) continue;
             ++left;
             are_narrow = are_narrow && runner.spread() <= options.narrow;
         }
-        if (round >= options.fewest_rounds && (left == 1 || are_narrow)) break;
+        if (left == 1 && round >= std::min(options.rounds_apart, options.fewest_rounds)) break;
+        if (are_narrow && round >= options.fewest_rounds) break;
     }
     return runners;
 }

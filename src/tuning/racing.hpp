@@ -1,9 +1,10 @@
 // Finds the fastest of several candidates by measuring them in turn: who is slower for certain is measured no more.
 //
 //   round 1   a b c d        one sample each, so that what drifts (frequency, neighbors) drifts for all
-//   round 2   a b c d        d is three times as slow as the fastest: out
-//   round 3   a b c          c's interval lies above a's: out
-//   ...       a b            until one is left, or all intervals are narrow, or there were enough rounds
+//   round 2   a b c d        each sample of d is a third longer than any of the fastest: out
+//   round 3   a b c          all samples of c are longer than all of a, by more than the scatter of either: out
+//   round 5   a b            intervals say something from here on: whose lies above a's is out
+//   ...                      until one is left, or all intervals are narrow, or there were enough rounds
 //
 // The interval of a median is that of its order statistics, with a confidence of about 95 %: it supposes nothing of how noise is
 // distributed. Samples are agreed on by all ranks before they come here, so that all of them decide alike.
@@ -17,9 +18,12 @@ namespace hcoll {
 
 struct RaceOptions {
     int fewest_rounds = 5;  // before an interval says anything
+    int rounds_apart = 3;   // before it says something that samples of two lie apart
     int most_rounds = 25;
     double narrow = 0.01;  // half of an interval, over its median: as near as anybody wants to know
-    double hopeless = 3;   // times as slow as the fastest sample of any: out at once
+    double hopeless = 3;   // times as slow as the fastest: out after two rounds
+    double clear = 1.33;  // times as long as the longest sample of the fastest, each of one's own: out after two rounds
+    double apart = 1.03;  // the same after rounds_apart, where they also lie further apart than they scatter
 };
 
 struct Runner {

@@ -59,6 +59,7 @@ DecisionTable measured_table(VendorKind vendor, Collective collective, const Pla
             ranks > rule.most_ranks || nodes > rule.nodes || (nodes == 1) != (rule.nodes == 1))
             continue;
         Decision decision = decision_of_rule(collective, rule.choice, "built-in rule (measured)");
+        decision.is_of_rule = true;
         if (has_shared_memory || !decision.shared) add_row(table, rule.largest_bytes, std::move(decision));
     }
     return table;

@@ -18,6 +18,7 @@ struct Decision {
     AlgorithmParameters parameters;
     std::string what;         // for reports: algorithm with its parameters, or "vendor"
     std::string why;          // the setting or the rule
+    bool is_of_rule = false;  // a built-in one: nobody who knows this machine has asked for it
     bool keeps_order = true;  // it can run operations that do not commute, where its ranks sit
     // A plan for operations that this cannot run, of those that the table has; nullptr: the vendor's.
     std::shared_ptr<const Decision> next_best = nullptr;

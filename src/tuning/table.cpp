@@ -102,6 +102,7 @@ std::optional<Table> parse_wire_text(std::string_view text) {
             !parse_range(words[3], entry.bytes))
             return std::nullopt;
         entry.call = *call;
+        if (!call->is_nonblocking) table.says_of[static_cast<std::size_t>(call->collective)] = true;
         for (std::size_t i = before_candidates; i < words.size(); ++i) {
             const std::size_t colon = words[i].find(':');
             std::size_t number = 0;

@@ -9,6 +9,7 @@
 // A file is JSON (docs/tuning.md has the schema). One rank reads it; the others get what the look-up needs, as text (wire_text).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -70,13 +71,15 @@ struct TableEntry {
 struct Table {
     static constexpr int version = 1;
     static constexpr std::string_view format = "libhcoll table";
-    static constexpr std::uint64_t most_bytes = std::uint64_t{4} << 20;  // of a file
+    static constexpr std::uint64_t most_bytes = std::uint64_t{16} << 20;  // of a file
 
     std::string name;  // of the file, without folders
     // Where it comes from, each as somebody wrote it: "cluster", "cpu", "interconnect", "mpi_version", "date", "command", ...
     std::vector<std::pair<std::string, std::string>> origin;
     std::optional<VendorKind> vendor;  // under which MPI library it was measured; none: by hand, under any
     std::vector<TableEntry> entries;
+    // By collective: has it entries of the blocking one? Known where it came by parse_wire_text.
+    std::array<bool, collective_count> says_of{};
 };
 
 std::string_view name_of(VendorKind vendor);

@@ -352,7 +352,9 @@ std::string table_json(const Table& table) {
         if (key != "mpi") head[key] = value;
     if (table.vendor) head["mpi"] = name_of(*table.vendor);
     // A line for each entry: a table is read by people, too.
-    std::string text = head.dump(2);
+    // A path in the command may be in any encoding.
+    constexpr auto any = Json::error_handler_t::replace;
+    std::string text = head.dump(2, ' ', false, any);
     text.erase(text.find_last_not_of("}\n") + 1);
     text += ",\n  \"entries\": [";
     const char* separator = "\n";
@@ -374,7 +376,7 @@ std::string table_json(const Table& table) {
         }
         if (!others.empty()) json["others"] = std::move(others);
         if (!entry.why.empty()) json["why"] = entry.why;
-        text += fmt::format("{}    {}", separator, json.dump());
+        text += fmt::format("{}    {}", separator, json.dump(-1, ' ', false, any));
         separator = ",\n";
     }
     return text + "\n  ]\n}\n";

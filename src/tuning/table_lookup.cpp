@@ -78,8 +78,10 @@ Point point_of(const TableEntry& entry, const std::function<bool(std::string_vie
     }
     // Who wrote the table may have chosen otherwise than the times say: that holds.
     if (const auto chosen = point.excess.find(entry.chosen().choice);
-        chosen != point.excess.end() && chosen->second > 0)
-        for (auto& [choice, excess] : point.excess) excess = choice == chosen->first ? 0 : excess + chosen->second;
+        chosen != point.excess.end() && chosen->second > 0) {
+        const double behind = chosen->second;
+        for (auto& [choice, excess] : point.excess) excess = choice == chosen->first ? 0 : excess + behind;
+    }
     // Not for a gain that nobody would notice.
     if (const auto vendor = point.excess.find("vendor"); vendor != point.excess.end())
         vendor->second -= std::log2(1 + least_gain);
@@ -211,7 +213,8 @@ void add_piece(Rows& rows, const std::vector<Line>& lines, std::uint64_t begin, 
             next = &line;
             where = crossing;
         }
-        const double bytes = std::exp2(log_of(begin) + where * (log_of(end) - log_of(begin)));
+        // To the nearest: a crossing at a power of two would be a byte less where another CPU's logarithm ends in another bit.
+        const double bytes = std::exp2(log_of(begin) + where * (log_of(end) - log_of(begin))) + 0.5;
         const bool is_last = next == nullptr;
         rows.add(is_last ? end - 1 : std::min(static_cast<std::uint64_t>(bytes), end - 1), best->choice, why);
         share = where;

@@ -9,15 +9,16 @@
 // where ib and ir are a segment's Bcast and Reduce between nodes, sb and sr those inside one, and what stands together overlaps. The cost of
 // the task in the middle is stable after the first few (figure 5.12), whatever the message. So (equations 5.4 and 5.5)
 //
-//   T_i(u) = T_i(f) + (u - f) T_i(full),   T(u) = max over ranks i,   f: segments with which the pipeline is full, 2 or 4
+//   T_i(u) = T_i(f) + (u - f) T_i(full),   T(u) = max over ranks i,   f: segments with which the pipeline is full
 //
 // T_i(f) holds the tasks at both ends, and T_i(full) is sbib, irsr or sbibirsr. Both are measured once for a configuration and a length of
-// segments, on every rank, and serve messages of every length. Fewer segments than f have been measured as such: T_i(1).
+// segments, on every rank, and serve messages of every length: as collectives of 1, f and more segments, between which T_i goes straight, and
+// beyond which it goes on as from the last but one to the last. Where trees are deep (a chain of 12 ranks in both directions), four
+// segments do not fill the pipeline: then more are measured, until the task in the middle is stable.
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string>
+#include <map>
 #include <vector>
 
 #include "algorithms/catalog.hpp"
@@ -26,19 +27,16 @@ namespace hcoll {
 
 // Segments with which every kind of task is under way.
 int segments_to_fill(Collective collective);
-// So many that the task in the middle is stable.
-int segments_until_stable(Collective collective);
+// So many more that the task in the middle can be seen.
+int segments_to_see_the_middle(Collective collective);
 
-// Seconds on each rank, of collectives of 1, segments_to_fill() and segments_until_stable() segments.
-struct TaskTimes {
-    std::vector<double> one;
-    std::vector<double> filled;
-    std::vector<double> stable;
-};
+// Seconds on each rank, by the number of segments of the collective.
+using TaskTimes = std::map<int, std::vector<double>>;
 
 class TaskCosts {
 public:
-    TaskCosts(Collective collective, std::uint64_t segment_bytes, const TaskTimes& times);
+    // At least two numbers of segments, the smallest of them 1, and the same ranks for all.
+    TaskCosts(std::uint64_t segment_bytes, TaskTimes times);
     // What a longer segment costs, on the straight line through two shorter ones of the same tasks.
     static TaskCosts extrapolated(const TaskCosts& shortest, const TaskCosts& shorter, std::uint64_t segment_bytes);
 
@@ -46,12 +44,13 @@ public:
     double seconds(std::uint64_t bytes) const;
     // Of one more segment, on the rank that takes longest for it: sbib, irsr or sbibirsr.
     double full_task() const;
+    // Did the task in the middle take as long before the last measurement as up to it?
+    bool is_stable() const;
+    const TaskTimes& times() const { return times_; }
 
 private:
-    Collective collective_;
     std::uint64_t segment_bytes_;
     TaskTimes times_;
-    std::vector<double> full_;  // by rank
 };
 
 // Equation 5.3: how much of the shorter one of two tasks is hidden behind the other where both are issued at once, 0 to 1.

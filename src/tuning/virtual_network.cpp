@@ -16,7 +16,10 @@ VirtualNetwork::VirtualNetwork(const Placement& placement, const MachineModel& m
       completions_(completions),
       started_(started),
       inside_(static_cast<std::size_t>(placement.nodes()), 0),
-      ports_(2 * static_cast<std::size_t>(placement.ranks())) {}
+      ports_(2 * static_cast<std::size_t>(placement.ranks())) {
+    for (const Link link : every_link)
+        if (link != Link::network) most_at_once_ = std::max(most_at_once_, machine[link].at_once);
+}
 
 void VirtualNetwork::send(const Route& route, std::uint64_t bytes, Token token, double time) {
     const std::uint32_t index = post(route, Side::sender, bytes, token, time);
@@ -103,10 +106,10 @@ void VirtualNetwork::start_messages() {
         std::pop_heap(candidates_.begin(), candidates_.end(), Candidate::later);
         const Candidate candidate = candidates_.back();
         candidates_.pop_back();
-        if (can_start(messages_[candidate.message]))
-            start_message(candidate.message);
-        else
-            propose(candidate.port);
+        const Message& message = messages_[candidate.message];
+        if (!message.has_started && can_start(message)) start_message(candidate.message);
+        // The next one, where there is room for it.
+        propose(candidate.port);
     }
 }
 
@@ -140,14 +143,16 @@ void VirtualNetwork::mark_changed(std::uint32_t port) {
 }
 
 bool VirtualNetwork::can_start(const Message& message) const {
-    return !ports_[port_of(message.route, Side::sender)].is_busy &&
-           !ports_[port_of(message.route, Side::receiver)].is_busy;
+    const int lane = lane_of(message);
+    const int at_once = lane == 0 ? 1 : machine_[message.link].at_once;
+    return ports_[port_of(message.route, Side::sender)].busy[lane] < at_once &&
+           ports_[port_of(message.route, Side::receiver)].busy[lane] < at_once;
 }
 
 // The first message at this port that could start.
 void VirtualNetwork::propose(std::uint32_t number) {
     const Port& port = ports_[number];
-    if (port.is_busy) return;
+    if (!has_room(port)) return;
     const Side side = number % 2 == 0 ? Side::sender : Side::receiver;
     std::uint32_t index = port.first;
     while (index != none && !can_start(messages_[index])) index = messages_[index].next[side];
@@ -159,6 +164,7 @@ void VirtualNetwork::propose(std::uint32_t number) {
 void VirtualNetwork::start_message(std::uint32_t index) {
     Message& message = messages_[index];
     leave_queues(message);
+    message.has_started = true;
     const LinkCost& link = machine_[message.link];
     double seconds_per_byte = link.seconds_per_byte;
     const auto node = static_cast<std::size_t>(placement_.node_of(static_cast<int>(message.route.from)));
@@ -170,7 +176,7 @@ void VirtualNetwork::start_message(std::uint32_t index) {
     Port& out = ports_[port_of(message.route, Side::sender)];
     Port& in = ports_[port_of(message.route, Side::receiver)];
     const double begin = std::max({ready_time(message), out.free_at, in.free_at});
-    const double free_at = begin + (link.gap + transfer);
+    message.ports_free = begin + (link.gap + transfer);
     message.arrival = begin + (link.latency + transfer);
     if (started_ != nullptr)
         started_->push_back({.from = static_cast<int>(message.route.from),
@@ -179,12 +185,12 @@ void VirtualNetwork::start_message(std::uint32_t index) {
                              .bytes = message.bytes,
                              .start = begin,
                              .arrival = message.arrival});
-    out.is_busy = in.is_busy = true;
-    out.free_at = in.free_at = free_at;
-    if (free_at == message.arrival) {
-        events_.push(free_at, EventKind::arrived_and_ports_free, index);
+    ++out.busy[lane_of(message)];
+    ++in.busy[lane_of(message)];
+    if (message.ports_free == message.arrival) {
+        events_.push(message.arrival, EventKind::arrived_and_ports_free, index);
     } else {
-        events_.push(free_at, EventKind::ports_free, index);
+        events_.push(message.ports_free, EventKind::ports_free, index);
         events_.push(message.arrival, EventKind::arrived, index);
     }
 }
@@ -206,16 +212,16 @@ void VirtualNetwork::handle(const Event& event) {
 void VirtualNetwork::free_ports(std::uint32_t index) {
     Message& message = messages_[index];
     for (const Side side : sides) {
-        const std::uint32_t port = port_of(message.route, side);
-        ports_[port].is_busy = false;
-        mark_changed(port);
+        const std::uint32_t number = port_of(message.route, side);
+        Port& port = ports_[number];
+        --port.busy[lane_of(message)];
+        port.free_at = message.ports_free;
+        mark_changed(number);
     }
     message.has_left_ports = true;
     if (message.link != Link::network)
         --inside_[static_cast<std::size_t>(placement_.node_of(static_cast<int>(message.route.from)))];
-    if (message.is_eager)
-        completions_.complete(message.route.from, message.token[Side::sender],
-                              ports_[port_of(message.route, Side::sender)].free_at, 0);
+    if (message.is_eager) completions_.complete(message.route.from, message.token[Side::sender], message.ports_free, 0);
     if (message.is_delivered) free_messages_.push_back(index);
 }
 

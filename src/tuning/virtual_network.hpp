@@ -70,6 +70,7 @@ private:
         Route route;
         Link link = Link::socket;
         bool is_eager = false;
+        bool has_started = false;
         bool has_arrived = false;
         bool has_left_ports = false;
         bool is_delivered = false;  // the receiver has been told
@@ -81,17 +82,18 @@ private:
         std::uint64_t send_order = 0;   // among all sends
         std::uint64_t ready_order = 0;  // among all that became ready
         double arrival = 0;
+        double ports_free = 0;                 // when
         BySide<std::uint32_t> previous{none};  // in the queue of the port
         BySide<std::uint32_t> next{none};
     };
 
     // One direction of a rank's connection: what occupies it, and the messages that are ready and wait, in order.
     struct Port {
-        double free_at = 0;
+        double free_at = 0;        // when the last message left it
         std::uint64_t posted = 0;  // messages
         std::uint32_t first = none;
         std::uint32_t last = none;
-        bool is_busy = false;
+        int busy[2]{};            // with so many messages, by lane
         bool is_changed = false;  // since start_messages() looked at it
     };
 
@@ -131,6 +133,11 @@ private:
     void leave_queues(const Message& message);
     void mark_changed(std::uint32_t port);
     bool can_start(const Message& message) const;
+    // Where a rank's port passes one message at a time, it is one for all; else those inside a node do not keep others from the network.
+    int lane_of(const Message& message) const { return most_at_once_ > 1 && message.link != Link::network ? 1 : 0; }
+    bool has_room(const Port& port) const {
+        return port.busy[0] == 0 || (most_at_once_ > 1 && port.busy[1] < most_at_once_);
+    }
     void propose(std::uint32_t port);
     void start_message(std::uint32_t index);
     void free_ports(std::uint32_t index);
@@ -140,6 +147,7 @@ private:
     const Placement& placement_;
     const MachineModel& machine_;
     std::vector<double> network_seconds_per_byte_;
+    int most_at_once_ = 1;  // inside a node
     EventQueue& events_;
     Completions& completions_;
     std::vector<MessageTime>* started_;

@@ -80,6 +80,38 @@ TEST(Candidates, CanBeChosenAndBeginWithTheVendor) {
 
 // Of combinations that come to the same there is one. Trees of few ranks may be alike by chance: large layouts, but for what only the
 // number of ranks decides.
+// Whatever can be chosen has a plan on large layouts, too: nodes of many ranks, many nodes, and many ranks of one node each.
+TEST(Candidates, HaveAPlanOnLargeLayouts) {
+    for (const auto& [nodes, ranks] : {std::pair{1, 192}, {3, 130}, {129, 3}, {150, 1}, {80, 40}}) {
+        const Layout layout = block_layout(std::vector<int>(static_cast<std::size_t>(nodes), ranks));
+        for (std::size_t i = 0; i < collective_count; ++i) {
+            const TableCall call{static_cast<Collective>(i), false};
+            CandidateSpace space = space_of(layout, call, 1 << 20, false);
+            // Segments change no message's peer.
+            space.varied = {{"segment", {"0", "64k"}}, {"sockets", {"no"}}};
+            for (const Candidate& candidate : find_candidates(space)) {
+                if (candidate.choice.kind != AlgorithmChoice::Kind::own) continue;
+                for (const int rank : {0, 1, nodes * ranks / 2, nodes * ranks - 1}) {
+                    SCOPED_TRACE(candidate.text);
+                    const Algorithm& algorithm = *candidate.choice.algorithm;
+                    const AlgorithmParameters& parameters = candidate.choice.parameters;
+                    PlanRequest request{.ranks = nodes * ranks,
+                                        .rank = rank,
+                                        .root = has_root(algorithm.collective) ? nodes * ranks / 2 : 0,
+                                        .units = 1 << 20,
+                                        .placement = layout.placement.get()};
+                    std::vector<Plan> plans = {algorithm.build(request, parameters)};
+                    request.ordered = true;
+                    if (is_reduction(algorithm.collective) && keeps_order(algorithm, parameters, *layout.placement))
+                        plans.push_back(algorithm.build(request, parameters));
+                    for (const Plan& plan : plans)
+                        for (const Step& step : plan.steps) ASSERT_LT(step.channel, max_channels);
+                }
+            }
+        }
+    }
+}
+
 TEST(Candidates, OfOneAlgorithmHaveDifferentPlans) {
     const Layout layouts[] = {block_layout(std::vector<int>(20, 20)), block_layout({60}),
                               block_layout(std::vector<int>(40, 1))};

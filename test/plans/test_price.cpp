@@ -68,6 +68,19 @@ TEST(PriceOfAPlan, IsTheBinomialTreesClosedForm) {
                        binomial_seconds(link, ranks, 100'000));
 }
 
+// From one rank to all others, through a port that some messages pass at once.
+TEST(PriceOfAPlan, OfAFlatTreeIsThatOfItsRowsOfMessages) {
+    for (const int at_once : {1, 3, any_number})
+        for (const int ranks : {2, 4, 8, 9}) {
+            MachineModel machine = hockney(alpha, beta, 0);
+            machine[Link::socket].at_once = at_once;
+            const int rows = (ranks - 2) / std::min(at_once, ranks) + 1;
+            EXPECT_SECONDS(seconds_of(call(Collective::bcast, "flat", ranks, 100'000), machine),
+                           rows * (alpha + beta * 100'000))
+                << ranks << " ranks, " << at_once << " at once";
+        }
+}
+
 TEST(PriceOfAPlan, IsRecursiveDoublingsClosedForm) {
     constexpr double bytes = 4096;
     for (int ranks = 2; ranks <= 256; ranks *= 2)

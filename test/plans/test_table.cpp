@@ -177,7 +177,7 @@ TEST(TableFile, ThatCannotBeReadIsNamed) {
          std::vector<std::pair<std::string, std::string>>{{folder, "is a folder"},
                                                           {folder + "/none.json", "cannot be read"},
                                                           {empty, "is empty"},
-                                                          {large, "a table has 4M at most"},
+                                                          {large, "a table has 16M at most"},
                                                           {pipe, "is no file"}}) {
         std::vector<std::string> mistakes;
         EXPECT_EQ(find_table(path, folder, VendorKind::mpich, mistakes), nullptr);

@@ -223,12 +223,18 @@ class Mistakes(unittest.TestCase):
                 job = subprocess.Popen(words("--machine", "stampede2", "--ranks", 1536, "--collective", "bcast", "--bytes", mark,
                                              "--algorithm", "binomial:segment=1k", "--repetitions", 1000),
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                wait_until(simulations)
-                job.send_signal(ending)
-                _, errors = job.communicate(timeout=60)
-                self.assertEqual(job.returncode, status, errors)
-                self.assertEqual("interrupted" in errors, ending == signal.SIGINT, errors)
-                wait_until(lambda: not simulations())
+                try:
+                    wait_until(simulations)
+                    job.send_signal(ending)
+                    _, errors = job.communicate(timeout=60)
+                    self.assertEqual(job.returncode, status, errors)
+                    self.assertEqual("interrupted" in errors, ending == signal.SIGINT, errors)
+                    wait_until(lambda: not simulations())
+                finally:  # what a failed test leaves takes a core from all that follow
+                    job.kill()
+                    job.communicate()
+                    for left in simulations():
+                        os.kill(int(left), signal.SIGKILL)
 
 
 if __name__ == "__main__":

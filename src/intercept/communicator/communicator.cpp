@@ -62,6 +62,13 @@ PerProcess<Communicator::Registry> Communicator::registry_;
 
 namespace {
 
+// May a setting or a table have calls of that collective run here?
+bool is_named(Collective collective, const Settings& settings) {
+    const AlgorithmChoice::Kind kind = settings.choice(collective).kind;
+    if (kind != AlgorithmChoice::Kind::automatic) return kind == AlgorithmChoice::Kind::own;
+    return settings.table != nullptr && settings.table->says_of[static_cast<std::size_t>(collective)];
+}
+
 // After so many calls a communicator is set up, or looked at for the first time.
 std::uint64_t first_look(MPI_Comm handle, Reach reach, const Settings& settings) {
     constexpr std::uint64_t of_world = 5;
@@ -104,8 +111,7 @@ int Communicator::count_call(MPI_Comm handle, Collective collective, std::uint64
     if (state == nullptr || state->mode_ != Mode::counting) return MPI_SUCCESS;
     const Settings& settings = Process::get().agreed()->settings;
     // A communicator that is used for these alone, which no built-in rule takes from the vendor, needs no duplicate.
-    if (state->reach_ == Reach::world && has_blocks(collective) && !settings.sparse &&
-        settings.choice(collective).kind != AlgorithmChoice::Kind::own)
+    if (state->reach_ == Reach::world && has_blocks(collective) && !settings.sparse && !is_named(collective, settings))
         return MPI_SUCCESS;
     ++state->calls_;
     state->bytes_ += bytes;

@@ -6,8 +6,8 @@
 //                                                    +--- given up for one that is used more
 //
 // The first call on a communicator is always the vendor's: if the handle is not valid, the application gets the vendor's
-// own error. Calls that the vendor takes are counted, alike on all ranks (but those of Gather, Scatter and Allgather where no
-// setting lets them run here). When there are enough, the communicator is set up (set_up.hpp) at the end of the next call in which all
+// own error. Calls that the vendor takes are counted, alike on all ranks (but those of Gather, Scatter and Allgather where neither
+// a setting nor a table lets them run here). When there are enough, the communicator is set up (set_up.hpp) at the end of the next call in which all
 // ranks wait for all anyway: MPI_Barrier, or an MPI_Allreduce or MPI_Allgather of some bytes. Never in a rooted call, which may return
 // on one rank before another one has come to it, and never in a non-blocking one. A communicator that sees rooted calls alone
 // stays with the vendor, unless LIBHCOLL_SETUP_CALLS=0 has it set up where it is made.

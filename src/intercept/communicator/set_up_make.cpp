@@ -199,12 +199,13 @@ void SetUp::make_carriers() {
     facts_.rooms = may_share_rooms() ? own_->rooms : nullptr;
     facts_.copies = nullptr;
     if (!wants_single_copy || !find_single_copy(settings().single_copy)) return;
-    // What the rules say is for cores that are far apart; whom a setting asks for it gets it.
+    // What the rules say is for cores that are far apart; whom a setting or a table asks for it gets it.
     if (has_facts() || settings().single_copy != SingleCopyWay::automatic || is_single_copy_faster()) return;
     has_failed_ = !has_memory_for([&] {
         for (std::size_t i = 0; i < collective_count; ++i)
             if (settings().choices[i].kind == AlgorithmChoice::Kind::automatic)
-                for (SizeRange& range : blocking_[i]) range.decision.do_without_single_copy();
+                for (SizeRange& range : blocking_[i])
+                    if (range.decision.is_of_rule) range.decision.do_without_single_copy();
     });
 }
 
