@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <iterator>
 #include <memory>
 
+#include "base/hash.hpp"
 #include "options.hpp"
 #include "simulated_laboratory.hpp"
 #include "tuner/table_output.hpp"
@@ -53,6 +55,14 @@ Table new_table(const JobOptions& job, const TuneOptions& options) {
     return table;
 }
 
+// What is simulated, in a line: times of another are not these.
+std::string subject_of(const JobOptions& job, const std::string& machine_file) {
+    std::ifstream file(machine_file);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    return fmt::format("{} ({:016x}), {}, vendor {}, libhcoll {}", job.machine.name, fnv1a(text), job.layout(),
+                       job.selector, HCOLL_VERSION);
+}
+
 int run(int argc, char** argv) {
     TuneOptions options;
     int status = 0;
@@ -82,6 +92,10 @@ int run(int argc, char** argv) {
                    .most_bytes = most_bytes_of(options, {layout})};
     if (job.nodes() > job.machine.fabric.nodes())
         return fail(usage, fmt::format("{} has {} nodes", job.machine.name, job.machine.fabric.nodes()));
+    if (options.explain) {
+        fmt::print("{}", explain_text(placement_of_job(job), {layout}, options, false));
+        return 0;
+    }
     TableOutput output(options.output, new_table(job, options));
     if (!options.compare)
         if (const auto problem = output.find_mistake()) return fail(usage, *problem);
@@ -111,7 +125,7 @@ int run(int argc, char** argv) {
                                     output.add(entry);
                                     is_written = output.write() && is_written;
                                 }});
-    SimulatedLaboratory laboratory(job, known_file);
+    SimulatedLaboratory laboratory(job, known_file, subject_of(job, machine_file));
     bool is_whole = false;
     const std::set<std::string> known = keys_of(output.table());
     const bool has_ended = run_job(job, [&](int rank) {

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <simgrid/s4u.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -15,16 +17,6 @@ namespace hcoll::simulation {
 
 namespace {
 
-Placement placement_of_job(const JobOptions& options) {
-    std::vector<Seat> seats;
-    const int of_a_node = options.machine.ranks_per_node;
-    const int of_a_socket = of_a_node / options.machine.sockets_per_node;
-    seats.reserve(static_cast<std::size_t>(options.ranks));
-    for (int rank = 0; rank < options.ranks; ++rank)
-        seats.push_back({.node = rank / of_a_node, .socket = rank % of_a_node / of_a_socket, .core = rank % of_a_node});
-    return Placement(seats);
-}
-
 void require(int status) {
     if (status != MPI_SUCCESS) throw std::runtime_error("a simulated call of MPI failed");
 }
@@ -35,18 +27,46 @@ std::string key_of(const TableCall& call, const std::string& choice, std::uint64
 
 }  // namespace
 
-SimulatedLaboratory::SimulatedLaboratory(const JobOptions& options, const std::string& known)
+Placement placement_of_job(const JobOptions& options) {
+    std::vector<Seat> seats;
+    const int of_a_node = options.machine.ranks_per_node;
+    const int of_a_socket = of_a_node / options.machine.sockets_per_node;
+    seats.reserve(static_cast<std::size_t>(options.ranks));
+    for (int rank = 0; rank < options.ranks; ++rank)
+        seats.push_back({.node = rank / of_a_node, .socket = rank % of_a_node / of_a_socket, .core = rank % of_a_node});
+    return Placement(seats);
+}
+
+SimulatedLaboratory::SimulatedLaboratory(const JobOptions& options, const std::string& known,
+                                         const std::string& subject)
     : placement_(placement_of_job(options)), ranks_(static_cast<std::size_t>(options.ranks)) {
     if (known.empty()) return;
-    read_known(known);
+    read_known(known, subject);
+    const bool is_new = !std::filesystem::exists(known);
     known_file_.open(known, std::ios::app);
+    if (is_new) known_file_ << subject << std::endl;
     if (!known_file_) throw std::runtime_error(fmt::format("{} cannot be written", known));
 }
 
-// A line is what was called, a tab, and each rank's seconds. The last one may be cut short.
-void SimulatedLaboratory::read_known(const std::string& file) {
+// The first line is the subject; then, of each simulation, what was called, a tab, and each rank's seconds. What was being written when a job
+// was killed has no end of line: it is cut off, so that what is added begins a line of its own.
+void SimulatedLaboratory::read_known(const std::string& file, const std::string& subject) {
     std::ifstream lines(file);
-    for (std::string line; std::getline(lines, line);) {
+    if (!lines) return;
+    std::string line;
+    std::getline(lines, line);
+    if (lines.eof()) {
+        lines.close();
+        std::filesystem::remove(file);
+        return;
+    }
+    if (line != subject)
+        throw std::runtime_error(
+            fmt::format("{} holds what was simulated of another machine, layout or vendor ({}); "
+                        "this is {}: name another file",
+                        file, line, subject));
+    std::uintmax_t whole = line.size() + 1;
+    for (; std::getline(lines, line) && !lines.eof(); whole += line.size() + 1) {
         const std::size_t tab = line.find('\t');
         if (tab == std::string::npos) continue;
         std::vector<double> seconds;
@@ -54,6 +74,8 @@ void SimulatedLaboratory::read_known(const std::string& file) {
         for (double number = 0; numbers >> number;) seconds.push_back(number);
         if (seconds.size() == ranks_.size()) known_[line.substr(0, tab)] = std::move(seconds);
     }
+    lines.close();
+    std::filesystem::resize_file(file, whole);
 }
 
 void SimulatedLaboratory::run(int rank, const std::function<void(Laboratory&)>& drive) {
@@ -216,6 +238,16 @@ bool SimulatedLaboratory::is_sent_at_once(RankPair pair, std::uint64_t bytes) {
         }
     });
     return is_over != 0;
+}
+
+std::vector<double> SimulatedLaboratory::shared_work(std::size_t items,
+                                                     const std::function<double(std::size_t)>& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<double> all = Laboratory::shared_work(items, work);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    const std::size_t at_once = std::clamp<std::size_t>(items, 1, ranks_.size());
+    spent_ += taken.count() / static_cast<double>(at_once);
+    return all;
 }
 
 double SimulatedLaboratory::copy(std::uint64_t bytes) {

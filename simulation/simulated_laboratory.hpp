@@ -18,11 +18,14 @@
 
 namespace hcoll::simulation {
 
+// Where ranks sit: node after node, and on each of them socket after socket.
+Placement placement_of_job(const JobOptions& options);
+
 class SimulatedLaboratory : public Laboratory {
 public:
-    // `known`: a file with what was simulated before, by the same programs, on the same machine and layout; what is simulated is added.
-    // Empty: none. Throws std::runtime_error where it cannot be written.
-    SimulatedLaboratory(const JobOptions& options, const std::string& known);
+    // `known`: a file with what was simulated before; what is simulated is added. Empty: none. `subject`: a line that says of what; a file of
+    // another subject is none. Throws std::runtime_error with a sentence where it is that, or cannot be written.
+    SimulatedLaboratory(const JobOptions& options, const std::string& known, const std::string& subject);
 
     // On every rank: the first one runs `drive`, the others what that wants, until it is over.
     void run(int rank, const std::function<void(Laboratory&)>& drive);
@@ -36,7 +39,9 @@ public:
     bool is_sent_at_once(RankPair pair, std::uint64_t bytes) override;
     double copy(std::uint64_t bytes) override;
     double reduce(std::uint64_t bytes) override;
-    // What the tuner's measurements would have taken on the machine.
+    // Takes as long as here, shared by all ranks.
+    std::vector<double> shared_work(std::size_t items, const std::function<double(std::size_t)>& work) override;
+    // What measuring and pricing would have taken on the machine.
     double now() override { return spent_; }
 
 private:
@@ -59,7 +64,7 @@ private:
     // Seconds on each rank, of one call that all begin at the same time.
     std::vector<double> simulate(const std::function<Bench&(int rank)>& bench, const TableCall& call,
                                  const std::string& choice, std::uint64_t bytes);
-    void read_known(const std::string& file);
+    void read_known(const std::string& file, const std::string& subject);
     const std::vector<double>& of_all(const TableCall& call, const std::string& choice, std::uint64_t bytes);
 
     Placement placement_;

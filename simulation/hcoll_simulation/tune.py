@@ -3,9 +3,11 @@
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 import threading
+import time
 
 from . import runs
 from .machines import SOURCE, Machine, Mistake, machine_file, machine_names
@@ -14,7 +16,7 @@ EPILOG = """examples:
   scripts/simulate tune --machine stampede2 --nodes 1,2,4,8,16,32 --ranks-per-node 48 --output stampede2.json
   scripts/simulate tune --machine shaheen2 --nodes 64 --ranks-per-node 12 --collectives bcast --compare --report methods.json
 
-All options that are not named here are hcoll-tune's: --sizes, --method, --heuristics, --algorithms, --vary, --explain.
+All options that are not named here are hcoll-tune's: --sizes, --method, --heuristics, --algorithms, --vary.
 The table is used by scripts/simulate --algorithm auto --table FILE, or LIBHCOLL_TABLE=FILE. All about it: docs/tuning.md."""
 
 INCOMPLETE = 4  # exit status of hcoll-simulate-tune: an interrupt, or the time was over
@@ -30,6 +32,13 @@ def _numbers(text, name):
     return numbers
 
 
+def _seconds(text):
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)([smh]?)", text)
+    if not found or float(found[1]) == 0:
+        raise Mistake("--time: write 90, 10m or 2h")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
 def _parser():
     parser = argparse.ArgumentParser(prog="scripts/simulate tune", description=__doc__, epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -42,6 +51,8 @@ def _parser():
     parser.add_argument("--report", default="", metavar="FILE", help="write all that was measured and predicted there, as JSON")
     parser.add_argument("--compare", action="store_true", help="both methods, with and without heuristics")
     parser.add_argument("--resume", action="store_true", help="go on with what an earlier run has left")
+    parser.add_argument("--explain", action="store_true", help="say what would be simulated and what is left out, and simulate nothing")
+    parser.add_argument("--time", default="", metavar="TIME", help="end after so long, with what there is by then: 90, 10m, 2h")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="layouts that are simulated at once (default: 1)")
     parser.add_argument("--build", default=os.path.join(SOURCE, "build"), metavar="DIR", help="where the library was built")
     return parser
@@ -55,13 +66,18 @@ class Layout:
         name = os.path.join(folder, f"{nodes}x{ranks_per_node}")
         self.table, self.report, self.known = name + ".json", name + "-report.json", name + "-known.txt"
 
-    def run(self, binary, machine, options, passed_on, stop):
+    def run(self, binary, machine, options, passed_on, until, stop):
         """Its exit status, and the last line of what it had to say against it."""
+        if until is not None:
+            left = until - time.monotonic()
+            if left <= 0:
+                return INCOMPLETE, ""
+            passed_on = [*passed_on, "--time", f"{left:f}"]
         line = [binary, "--machine", machine, "--nodes", str(self.nodes), "--ranks-per-node", str(self.ranks_per_node),
                 "--vendor", options.vendor, "--collectives", options.collectives, "--output", self.table, "--known", self.known, *passed_on]
         if options.report:
             line += ["--report", self.report]
-        line += ["--" + flag for flag in ("compare", "resume") if getattr(options, flag)]
+        line += ["--" + flag for flag in ("compare", "resume", "explain") if getattr(options, flag)]
         process = stop.start(line)
         if process is None:
             return INCOMPLETE, ""
@@ -101,6 +117,15 @@ def _merge(layouts, attribute, lists):
                                for name in lists if name in documents[0]}}
 
 
+def _remove_empty(folder):
+    """Is nothing left of it?"""
+    try:
+        os.rmdir(folder)
+    except OSError:
+        return not os.path.isdir(folder)
+    return True
+
+
 def tune(options, passed_on):
     path = machine_file(options.machine)
     machine = Machine(path)
@@ -108,26 +133,30 @@ def tune(options, passed_on):
     if options.jobs < 1:
         raise Mistake("--jobs is a number from 1 on")
     ranks = _numbers(options.ranks_per_node, "--ranks-per-node") if options.ranks_per_node else [machine.ranks_per_node]
+    until = time.monotonic() + _seconds(options.time) if options.time else None
     folder = options.output + ".parts"
     layouts = [Layout(folder, nodes, each) for nodes in _numbers(options.nodes, "--nodes") for each in ranks if nodes * each > 1]
     if not layouts:
         raise Mistake("one rank has no collectives to tune")
-    if not options.resume:
+    if not options.resume and not options.explain:
         shutil.rmtree(folder, ignore_errors=True)
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as problem:
         raise Mistake(f"{folder} cannot be written: {problem.strerror}") from None
-    done = runs.for_each(layouts, options.jobs, lambda layout, stop: layout.run(binary, path, options, passed_on, stop))
+    done = runs.for_each(layouts, options.jobs, lambda layout, stop: layout.run(binary, path, options, passed_on, until, stop))
     for status, said in done:
         if status not in (0, INCOMPLETE):
-            shutil.rmtree(folder, ignore_errors=True)
-            raise Mistake(said.removeprefix("hcoll-simulate-tune: ") or f"a simulation ended with status {status}")
+            sentence = said.removeprefix("hcoll-simulate-tune: ") or f"a simulation ended with status {status}"
+            raise Mistake(sentence if _remove_empty(folder) else f"{sentence}; what is there is in {folder}, and --resume goes on")
+    if options.explain:
+        _remove_empty(folder)
+        return 0
     if not options.compare and (table := _merge(layouts, "table", ["entries"])) is not None:
         table["command"] = " ".join(["scripts/simulate tune", *sys.argv[2:]])
         _write(table, options.output)
-    if options.report:
-        _write(_merge(layouts, "report", ["layouts", "compared"]), options.report)
+    if options.report and (report := _merge(layouts, "report", ["layouts", "compared"])) is not None:
+        _write(report, options.report)
     if all(status == 0 for status, _ in done):
         shutil.rmtree(folder, ignore_errors=True)
         return 0

@@ -118,12 +118,7 @@ int print_table(const TableOptions& options, const std::string& folder, const st
         const std::string wanted = path;
         path.clear();
         for (const VendorKind vendor : {VendorKind::mpich, VendorKind::openmpi})
-            for (const std::string& name : table_file_names(machine, vendor)) {
-                std::error_code error;
-                const std::filesystem::path candidate = std::filesystem::path(folder) / name;
-                if (wanted == "auto" && path.empty() && std::filesystem::exists(candidate, error))
-                    path = candidate.string();
-            }
+            if (wanted == "auto" && path.empty()) path = find_table_file(folder, vendor);
         if (path.empty()) {
             fmt::print("No table is in force: LIBHCOLL_TABLE={}. For this machine {} may have one of\n", wanted,
                        folder);

@@ -336,7 +336,7 @@ int run(const Job& job, int argc, char** argv) {
             fmt::format("this job has {} nodes with up to {} ranks: none of the layouts that are asked for is in it",
                         allocation.nodes(), allocation.most_ranks_of_a_node()));
     if (options.explain) {
-        say(job, explain_text(allocation, layouts, options));
+        say(job, explain_text(allocation, layouts, options, true));
         return 0;
     }
     TableOutput output(options.output, new_table(argc, argv, options));

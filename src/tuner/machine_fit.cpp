@@ -1,13 +1,9 @@
 #include "tuner/machine_fit.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
-
-#include "tuning/text.hpp"
 
 namespace hcoll {
 
@@ -74,6 +70,7 @@ LinkCost fit_link(Laboratory& laboratory, RankPair pair, std::uint64_t eager_bel
     if (eager_below > short_message) {
         const std::uint64_t longest = eager_below / 2;
         const auto bytes = static_cast<double>(longest);
+        cost.eager_below_bytes = eager_below;
         cost.copied_below_bytes = eager_below;
         cost.copy_seconds_per_byte =
             std::max(one_way(longest) - shortest - bytes * cost.seconds_per_byte, 0.0) / 2 / bytes;
@@ -115,9 +112,7 @@ MachineModel fit_machine(Laboratory& laboratory) {
     for (const Link link : every_link) {
         const auto pair = find_pair(placement, link);
         if (!pair) continue;
-        const std::uint64_t limit = eager_limit(laboratory, *pair);
-        machine.eager_below_bytes = std::max(machine.eager_below_bytes, limit);
-        machine[link] = fit_link(laboratory, *pair, limit);
+        machine[link] = fit_link(laboratory, *pair, eager_limit(laboratory, *pair));
         is_known[static_cast<std::size_t>(link)] = true;
     }
     for (std::size_t i = link_count; i-- > 0;)
@@ -136,29 +131,6 @@ MachineModel fit_machine(Laboratory& laboratory) {
     machine.copy_seconds_per_byte = laboratory.copy(shorter_message) / static_cast<double>(shorter_message);
     machine.reduce_seconds_per_byte = laboratory.reduce(shorter_message) / static_cast<double>(shorter_message);
     return machine;
-}
-
-std::string describe(const MachineModel& machine) {
-    const auto rate = [](double bytes_per_second) {
-        return std::isfinite(bytes_per_second) ? fmt::format("{:.2f} GB/s", bytes_per_second / 1e9)
-                                               : std::string("not bounded");
-    };
-    constexpr double micro = 1e6;
-    const auto number = [](int messages) {
-        return messages == any_number ? std::string("any number") : std::to_string(messages);
-    };
-    std::string text;
-    for (const Link link : every_link) {
-        const LinkCost& cost = machine[link];
-        text += fmt::format("  {:<8} latency {:.2f} us, overhead {:.2f} us, {}, {} at once; copied below {} at {}\n",
-                            link_names[static_cast<std::size_t>(link)], cost.latency * micro, cost.overhead * micro,
-                            rate(1 / cost.seconds_per_byte), number(cost.at_once), size_text(cost.copied_below_bytes),
-                            rate(1 / cost.copy_seconds_per_byte));
-    }
-    text += fmt::format("  a node sends {}; messages inside one have {}; a copy {}, a reduction {}\n",
-                        rate(machine.injection_rate), rate(machine.memory_rate),
-                        rate(1 / machine.copy_seconds_per_byte), rate(1 / machine.reduce_seconds_per_byte));
-    return text;
 }
 
 }  // namespace hcoll

@@ -1,5 +1,5 @@
 // MPI in this program. Its errors are fatal (MPI_ERRORS_ARE_FATAL), so a return code has nothing left to say. What is measured is called by
-// its MPI_ names, all else by PMPI_ names, where the library preloaded sees no call of an application.
+// its MPI_ names, all else by PMPI_ names.
 #pragma once
 
 #include <mpi.h>

@@ -59,7 +59,8 @@ const Finding& simplest_of(const std::vector<Finding>& findings) {
 }  // namespace
 
 TableEntry SearchResult::entry(const TableCall& call, const Placement& placement) const {
-    constexpr std::size_t most_candidates = 4;  // besides the choice: what a look-up between points needs
+    constexpr std::size_t most_candidates =
+        4;  // with the choice, before the vendor: what a look-up between points needs
     const int nodes = placement.nodes();
     const int ranks = (placement.ranks() + nodes - 1) / nodes;
     TableEntry entry{.call = call,
@@ -337,8 +338,8 @@ std::vector<std::size_t> Search::overlooked(const SearchResult& result) const {
     }
     std::sort(found.begin(), found.end());
     found.resize(std::min(found.size(), options_.finalists));
-    std::vector<std::size_t> chosen;
-    for (const auto& [seconds, i] : found) chosen.push_back(i);
+    std::vector<std::size_t> chosen(found.size());
+    std::transform(found.begin(), found.end(), chosen.begin(), [](const auto& each) { return each.second; });
     return chosen;
 }
 

@@ -22,6 +22,7 @@ Json link_json(const LinkCost& cost) {
             {"gap", cost.gap},
             {"seconds_per_byte", cost.seconds_per_byte},
             {"at_once", cost.at_once == any_number ? Json(nullptr) : Json(cost.at_once)},
+            {"eager_below_bytes", cost.eager_below_bytes},
             {"copied_below_bytes", cost.copied_below_bytes},
             {"copy_seconds_per_byte", cost.copy_seconds_per_byte}};
 }
@@ -36,7 +37,6 @@ Json machine_json(const MachineModel& machine) {
     all["memory_rate"] = rate_json(machine.memory_rate);
     all["reduce_seconds_per_byte"] = machine.reduce_seconds_per_byte;
     all["copy_seconds_per_byte"] = machine.copy_seconds_per_byte;
-    all["eager_below_bytes"] = machine.eager_below_bytes;
     return all;
 }
 
@@ -83,8 +83,8 @@ std::string summary_text(const Table& table) {
     return text;
 }
 
-std::string explain_text(const Placement& allocation, const std::vector<SubLayout>& layouts,
-                         const TuneOptions& options) {
+std::string explain_text(const Placement& allocation, const std::vector<SubLayout>& layouts, const TuneOptions& options,
+                         bool has_shared_memory) {
     std::string text;
     for (const SubLayout& layout : layouts) {
         const Placement placement = placement_of(allocation, ranks_of(allocation, layout));
@@ -93,7 +93,7 @@ std::string explain_text(const Placement& allocation, const std::vector<SubLayou
                 const auto candidates = find_candidates({.call = call,
                                                          .placement = &placement,
                                                          .bytes = bytes,
-                                                         .has_shared_memory = layout.nodes == 1,
+                                                         .has_shared_memory = has_shared_memory && layout.nodes == 1,
                                                          .has_heuristics = options.search.has_heuristics,
                                                          .varied = options.search.varied,
                                                          .algorithms = options.search.algorithms});

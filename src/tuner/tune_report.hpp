@@ -14,8 +14,8 @@ namespace hcoll {
 // By collective: points, how many times as fast as the vendor, and where the vendor stays.
 std::string summary_text(const Table& table);
 // What would be measured, and what is left out for which reason.
-std::string explain_text(const Placement& allocation, const std::vector<SubLayout>& layouts,
-                         const TuneOptions& options);
+std::string explain_text(const Placement& allocation, const std::vector<SubLayout>& layouts, const TuneOptions& options,
+                         bool has_shared_memory);
 // The four ways: how long they took, and how near the best they came.
 std::string comparison_text(const Tuning& tuning);
 

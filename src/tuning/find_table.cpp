@@ -79,19 +79,21 @@ std::vector<std::string> table_file_names(const MachineName& machine, VendorKind
     return names;
 }
 
+std::string find_table_file(const std::string& folder, VendorKind vendor) {
+    for (const std::string& name : table_file_names(machine_name(), vendor)) {
+        std::error_code error;
+        const std::filesystem::path candidate = std::filesystem::path(folder) / name;
+        if (std::filesystem::exists(candidate, error)) return candidate.string();
+    }
+    return {};
+}
+
 std::shared_ptr<const Table> find_table(const std::string& setting, const std::string& folder, VendorKind vendor,
                                         std::vector<std::string>& mistakes) {
     if (setting == "off") return nullptr;
     std::string path = setting;
-    if (setting == "auto") {
-        path.clear();
-        for (const std::string& name : table_file_names(machine_name(), vendor)) {
-            std::error_code error;
-            const std::filesystem::path candidate = std::filesystem::path(folder) / name;
-            if (path.empty() && std::filesystem::exists(candidate, error)) path = candidate.string();
-        }
-        if (path.empty()) return nullptr;
-    }
+    if (setting == "auto") path = find_table_file(folder, vendor);
+    if (path.empty()) return nullptr;
     constexpr std::size_t most_mistakes = 5;
     std::vector<std::string> all;
     std::optional<Table> table = read_table(path, all);

@@ -21,6 +21,9 @@ MachineName machine_name();
 // The names of files under which `auto` looks for a table, the best first.
 std::vector<std::string> table_file_names(const MachineName& machine, VendorKind vendor);
 
+// The first of them that is in `folder`; empty where none is.
+std::string find_table_file(const std::string& folder, VendorKind vendor);
+
 // As LIBHCOLL_TABLE says: a file, "off", or "auto", which looks into `folder`. nullptr where there is none, or none that applies. At most a
 // few of the mistakes in it are named, and that there are more.
 std::shared_ptr<const Table> find_table(const std::string& setting, const std::string& folder, VendorKind vendor,

@@ -68,7 +68,7 @@ MachineModel default_machine() {
     machine.injection_rate = 12 * gigabyte;
     machine.reduce_seconds_per_byte = 1 / (10 * gigabyte);
     machine.copy_seconds_per_byte = 1 / (10 * gigabyte);
-    machine.eager_below_bytes = std::uint64_t{16} << 10;
+    machine.set_eager_below(std::uint64_t{16} << 10);
     return machine;
 }
 

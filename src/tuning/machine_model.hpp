@@ -36,6 +36,9 @@ struct LinkCost {
     // Inside a node: messages that pass a rank's port at the same time, each as fast as if it were alone; more than one where receivers
     // fetch them, and then beside those that pass its port to the network.
     int at_once = 1;
+    // Messages of fewer bytes are eager: they start without the receive having been posted, and are over for the sender
+    // when his port is free again. All others are rendezvous: over for both when they have arrived. 0: none is eager.
+    std::uint64_t eager_below_bytes = 0;
 
     // What a message takes of the CPU at each side.
     double overhead_of(std::uint64_t bytes) const {
@@ -55,12 +58,13 @@ struct MachineModel {
     double memory_rate = std::numeric_limits<double>::infinity();
     double reduce_seconds_per_byte = 0;  // gamma: of the result, for one operation
     double copy_seconds_per_byte = 0;
-    // Messages of fewer bytes are eager: they start without the receive having been posted, and are over for the sender
-    // when his port is free again. All others are rendezvous: over for both when they have arrived. 0: none is eager.
-    std::uint64_t eager_below_bytes = 0;
 
     LinkCost& operator[](Link link) { return links[static_cast<std::size_t>(link)]; }
     const LinkCost& operator[](Link link) const { return links[static_cast<std::size_t>(link)]; }
+    // Of all links.
+    void set_eager_below(std::uint64_t bytes) {
+        for (LinkCost& link : links) link.eager_below_bytes = bytes;
+    }
     friend bool operator==(const MachineModel&, const MachineModel&) = default;
 };
 

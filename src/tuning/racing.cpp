@@ -54,14 +54,19 @@ double Runner::high() const {
 std::vector<Runner> race(std::size_t candidates, const std::function<double(std::size_t)>& measure,
                          const RaceOptions& options) {
     std::vector<Runner> runners(candidates);
+    std::size_t last = candidates;
     for (int round = 1; round <= options.most_rounds; ++round) {
-        double fastest = 0;
-        for (std::size_t i = 0; i < candidates; ++i) {
-            // Each round begins elsewhere, and two samples of the same candidate are apart: a burst of noise must not hit both.
-            Runner& runner = runners[(i + static_cast<std::size_t>(round) * (candidates / 2 + 1)) % candidates];
-            if (runner.is_out) continue;
-            runner.samples.push_back(measure(static_cast<std::size_t>(&runner - runners.data())));
-            fastest = fastest == 0 ? runner.samples.back() : std::min(fastest, runner.samples.back());
+        std::vector<std::size_t> running;
+        running.reserve(candidates);
+        for (std::size_t i = 0; i < candidates; ++i)
+            if (!runners[i].is_out) running.push_back(i);
+        const std::size_t number = running.size();
+        // Each round begins elsewhere, and never with who ended the one before: a burst of noise must not hit two samples of the same one.
+        std::size_t first = number > 2 ? static_cast<std::size_t>(round) % number : 0;
+        if (number > 1 && running[first] == last) first = (first + 1) % number;
+        for (std::size_t i = 0; i < number; ++i) {
+            last = running[(first + i) % number];
+            runners[last].samples.push_back(measure(last));
         }
         const Runner& best = runners[winner_of(runners)];
         std::size_t left = 0;

@@ -1,13 +1,13 @@
 // Finds the fastest of several candidates by measuring them in turn: who is slower for certain is measured no more.
 //
-//   round 1   a b c d        one sample each, so that what drifts (frequency, neighbors) drifts for all
-//   round 2   a b c d        each sample of d is a third longer than any of the fastest: out
-//   round 3   a b c          all samples of c are longer than all of a, by more than the scatter of either: out
+//   round 1   d a b c        one sample each, so that what drifts (frequency, neighbors) drifts for all
+//   round 2   c d a b        each round begins elsewhere; each sample of d is a third longer than any of the fastest: out
+//   round 3   b c a          all samples of c are longer than all of a, by more than the scatter of either: out
 //   round 5   a b            intervals say something from here on: whose lies above a's is out
 //   ...                      until one is left, or all intervals are narrow, or there were enough rounds
 //
-// The interval of a median is that of its order statistics, with a confidence of about 95 %: it supposes nothing of how noise is
-// distributed. Samples are agreed on by all ranks before they come here, so that all of them decide alike.
+// The interval of a median is that of its order statistics, as near 95 % as their number allows (2 samples: 50 %, 3: 75 %, 5: 94 %): it
+// supposes nothing of how noise is distributed. Samples are agreed on by all ranks before they come here, so that all of them decide alike.
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <string>
 
 #include "tuning/text.hpp"
 
@@ -11,6 +13,7 @@ namespace hcoll {
 
 namespace {
 
+constexpr std::size_t words_before_candidates = 4;
 constexpr std::string_view vendor_names[] = {"mpich", "openmpi"};  // in the order of VendorKind
 
 template <typename Number>
@@ -36,6 +39,42 @@ bool parse_range(std::string_view text, TableRange<Number>& range) {
     return dash + 1 == text.size() || parse_number(text.substr(dash + 1), range.most);
 }
 
+// ---- a time in four letters: five digits, to the base of 64, after the power of ten, A for the least ----
+
+constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr int least_power = -15;
+constexpr int most_power = 10;
+constexpr std::size_t letters_of_time = 4;
+constexpr unsigned bits_of_letter = 6;
+
+std::string time_text(double seconds) {
+    unsigned digits = 0;
+    int power = least_power;
+    if (seconds > 0) {
+        const std::string text = fmt::format("{:.4e}", seconds);  // d.dddde-dd
+        digits = static_cast<unsigned>(text[0] - '0');
+        for (std::size_t i = 2; i < 6; ++i) digits = 10 * digits + static_cast<unsigned>(text[i] - '0');
+        power = std::clamp(std::stoi(text.substr(text.find('e') + 1)), least_power, most_power);
+    }
+    std::string text(1, letters[static_cast<std::size_t>(power - least_power)]);
+    for (int shift = 2; shift >= 0; --shift) text += letters[digits >> (shift * bits_of_letter) & 63U];
+    return text;
+}
+
+bool parse_time(std::string_view text, double& seconds) {
+    if (text.size() != letters_of_time) return false;
+    const std::size_t power = letters.find(text[0]);
+    unsigned digits = 0;
+    for (const char letter : text.substr(1)) {
+        const std::size_t digit = letters.find(letter);
+        if (digit == std::string_view::npos) return false;
+        digits = digits << bits_of_letter | static_cast<unsigned>(digit);
+    }
+    // As text: the nearest number, on every CPU the same.
+    return power <= static_cast<std::size_t>(most_power - least_power) &&
+           parse_number(fmt::format("{}e{}", digits, static_cast<int>(power) + least_power - 4), seconds);
+}
+
 }  // namespace
 
 std::string_view name_of(VendorKind vendor) { return vendor_names[static_cast<std::size_t>(vendor)]; }
@@ -58,7 +97,8 @@ const TableCandidate* TableEntry::find(std::string_view choice) const {
     return found == candidates.end() ? nullptr : &*found;
 }
 
-// name;vendor;choice;choice;...;;entry;entry;...   An entry: call nodes ranks bytes number:microseconds ...
+// name;vendor;choice;choice;...;;entry;entry;...   An entry: "call nodes ranks bytes candidates", "=" for what is as in the one before; its
+// candidates: the number of the choice and time_text, one after another.
 std::string wire_text(const Table& table) {
     std::vector<std::string_view> choices;
     const auto number_of = [&](std::string_view choice) {
@@ -68,11 +108,17 @@ std::string wire_text(const Table& table) {
         return number;
     };
     std::string entries;
+    std::array<std::string, words_before_candidates> before;
     for (const TableEntry& entry : table.entries) {
-        entries += fmt::format(";{} {} {} {}", entry.call.name(), range_text(entry.nodes),
-                               range_text(entry.ranks_per_node), range_text(entry.bytes));
+        const std::array<std::string, words_before_candidates> words = {
+            std::string(entry.call.name()), range_text(entry.nodes), range_text(entry.ranks_per_node),
+            range_text(entry.bytes)};
+        for (std::size_t i = 0; i < words.size(); ++i)
+            entries += (i == 0 ? ';' : ' ') + (words[i] == before[i] ? "=" : words[i]);
+        before = words;
+        entries += ' ';
         for (const TableCandidate& each : entry.candidates)
-            entries += fmt::format(" {}:{:.4g}", number_of(each.choice), each.seconds * 1e6);
+            entries += std::to_string(number_of(each.choice)) + time_text(each.seconds);
     }
     std::string name = table.name;
     std::replace_if(
@@ -92,10 +138,15 @@ std::optional<Table> parse_wire_text(std::string_view text) {
     std::size_t at = 2;
     std::vector<std::string_view> choices;
     for (; at < fields.size() && !fields[at].empty(); ++at) choices.push_back(fields[at]);
+    std::vector<std::string_view> before(words_before_candidates);
     for (++at; at < fields.size(); ++at) {
-        const std::vector<std::string_view> words = split(fields[at], ' ');
-        constexpr std::size_t before_candidates = 4;
-        if (words.size() <= before_candidates) return std::nullopt;
+        std::vector<std::string_view> words = split(fields[at], ' ');
+        if (words.size() != words_before_candidates + 1 || words.back().empty()) return std::nullopt;
+        std::string_view candidates = words.back();
+        words.pop_back();
+        for (std::size_t i = 0; i < words.size(); ++i)
+            if (words[i] == "=") words[i] = before[i];
+        before = words;
         TableEntry entry;
         const auto call = TableCall::of(words[0]);
         if (!call || !parse_range(words[1], entry.nodes) || !parse_range(words[2], entry.ranks_per_node) ||
@@ -103,14 +154,15 @@ std::optional<Table> parse_wire_text(std::string_view text) {
             return std::nullopt;
         entry.call = *call;
         if (!call->is_nonblocking) table.says_of[static_cast<std::size_t>(call->collective)] = true;
-        for (std::size_t i = before_candidates; i < words.size(); ++i) {
-            const std::size_t colon = words[i].find(':');
+        while (!candidates.empty()) {
+            const std::size_t digits = std::min(candidates.find_first_not_of("0123456789"), candidates.size());
             std::size_t number = 0;
-            double microseconds = 0;
-            if (colon == std::string_view::npos || !parse_number(words[i].substr(0, colon), number) ||
-                number >= choices.size() || !parse_number(words[i].substr(colon + 1), microseconds))
+            double seconds = 0;
+            if (!parse_number(candidates.substr(0, digits), number) || number >= choices.size() ||
+                !parse_time(candidates.substr(digits, letters_of_time), seconds))
                 return std::nullopt;
-            entry.candidates.push_back({std::string(choices[number]), microseconds * 1e-6});
+            entry.candidates.push_back({std::string(choices[number]), seconds});
+            candidates.remove_prefix(digits + letters_of_time);
         }
         table.entries.push_back(std::move(entry));
     }

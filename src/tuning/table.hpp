@@ -111,8 +111,9 @@ struct TableRow {
 
 // What the table says for `nodes` nodes with `ranks_per_node` ranks each (on average, rounded up), by bytes in ascending order; the last
 // row has no bound. Empty where the table says nothing: about that call, on one node where it knows of several only and the other way
-// round, or where nothing that it has is within a factor of two in nodes and in ranks per node. `can_run`: may that choice be
-// looked at? What cannot run there is passed over for the next best; where nothing can, the row is "vendor".
+// round, or outside of all that it has by more than a factor of two in nodes or in ranks per node. `can_run`: may that choice be
+// looked at? What cannot run there is passed over for the next best; where none of a point's can, the row is "vendor", and where a rule's
+// cannot, the rule says nothing.
 std::vector<TableRow> look_up(const Table& table, const TableCall& call, int nodes, int ranks_per_node,
                               const std::function<bool(std::string_view choice)>& can_run);
 

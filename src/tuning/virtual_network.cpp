@@ -71,7 +71,7 @@ std::uint32_t VirtualNetwork::new_message(const Route& route, std::uint64_t byte
     message.route = route;
     message.link = placement_.link(static_cast<int>(route.from), static_cast<int>(route.to));
     message.bytes = bytes;
-    message.is_eager = bytes < machine_.eager_below_bytes;
+    message.is_eager = bytes < machine_[message.link].eager_below_bytes;
     return index;
 }
 

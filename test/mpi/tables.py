@@ -39,6 +39,12 @@ class Job:
     def tune(self, ranks, *arguments, **others):
         return self.run(ranks, os.path.join(self.build, "bin", f"hcoll-tune.{self.flavour}"), *arguments, **others)
 
+    def tune_with_settings_of_ranks(self, settings, ranks, *arguments):
+        """`settings`: for the shell, which knows its rank as $rank."""
+        program = os.path.join(self.build, "bin", f"hcoll-tune.{self.flavour}")
+        script = f'rank=${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}; {settings}; exec "$0" "$@"'
+        return self.run(ranks, "sh", "-c", script, program, *arguments, preload=False)
+
     def use(self, table, ranks=4, settings=()):
         """A program with collectives on several communicators, and the report of what ran."""
         return self.run(ranks, os.path.join(self.build, "test", "bin", f"random_traffic.{self.flavour}"), "--calls", "300",
@@ -61,6 +67,11 @@ def write(path, entries, **others):
     return path
 
 
+def entries_of(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["entries"]
+
+
 def tuned_tables(job, folder):
     path = os.path.join(folder, "tuned.json")
     quick = ["--output", path, "--sizes", "8,4k", "--collectives", "bcast,allreduce,barrier,gather", "--ranks-per-node", "2"]
@@ -74,11 +85,17 @@ def tuned_tables(job, folder):
         expect(each["choice"] == "vendor" or each["vendor_seconds"] > 0, "the vendor's time stands beside a choice", str(each))
     drawn = info(job.build, "--table", path)
     expect(drawn.returncode == 0 and "1 x 2" in drawn.stdout and "allreduce" in drawn.stdout, "hcoll-info draws it", drawn.stdout)
-    # What is there is not measured again.
-    text = open(path, encoding="utf-8").read()
+    # What is there is not measured again: times would differ.
     result = job.tune(2, *quick, "--resume")
-    expect(result.returncode == 0 and open(path, encoding="utf-8").read().count("\n") == text.count("\n"),
-           "a table that is whole stays as it is", result.stdout)
+    expect(result.returncode == 0 and entries_of(path) == table["entries"], "a table that is whole stays as it is", result.stdout)
+    write(path, table["entries"][:3], mpi=table["mpi"])
+    result = job.tune(2, *quick, "--resume")
+    expect(result.returncode == 0 and entries_of(path)[:3] == table["entries"][:3] and len(entries_of(path)) == 7,
+           "what is missing is measured", result.stdout)
+    write(path, table["entries"], mpi={"mpich": "openmpi", "openmpi": "mpich"}[job.flavour])
+    result = job.tune(2, *quick, "--resume")
+    expect(result.returncode == 2 and result.stdout.count("name another --output") == 1 and entries_of(path) == table["entries"],
+           "a table of another library is not gone on with", result.stdout)
     # Two nodes of two ranks; the time is over before it begins.
     result = job.tune(4, "--output", path, "--sizes", "8", "--collectives", "bcast", "--nodes", "2", "--time", "0.000001",
                       settings=["LIBHCOLL_TOPOLOGY=2x2"])
@@ -115,7 +132,18 @@ def mistakes_of_users(job, folder):
             (["--nodes", "9"], 2, True, "none of the layouts")]:
         result = job.tune(ranks, *arguments, preload=preload)
         expect(result.returncode != 0 and result.stdout.count(part) == 1, f"hcoll-tune {' '.join(arguments)}: {part}", result.stdout)
+    result = job.tune(2, "--output", path, settings=["LIBHCOLL_ENABLE=0"])
+    expect(result.returncode == 2 and result.stdout.count("LIBHCOLL_ENABLE=0 leaves every call to the MPI library") == 1,
+           "there is nothing to tune where the library is off", result.stdout)
+    preload = f"export LD_PRELOAD={job.library}:$LD_PRELOAD"
+    result = job.tune_with_settings_of_ranks(f"test $rank = 1 || {preload}", 3, "--output", path)
+    expect(result.returncode != 0 and result.stdout.count("libhcoll.so is preloaded on 2 of 3 ranks") == 1, "all ranks need it",
+           result.stdout)
     expect(not os.path.exists(path), "nothing was measured")
+    # Settings are rank 0's, as in the library.
+    result = job.tune_with_settings_of_ranks(f"{preload}; test $rank = 1 || export LIBHCOLL_TOPOLOGY=2x1", 2, "--output", path,
+                                             "--collectives", "barrier")
+    expect(result.returncode == 0 and "2 nodes with up to 1 ranks" in result.stdout, "all ranks know the same nodes", result.stdout)
 
 
 def tables_in_use(job, folder):
@@ -124,6 +152,7 @@ def tables_in_use(job, folder):
     result = job.use(path)
     expect(result.returncode == 0 and "table mine.json (rule)" in result.stdout and "chain" in result.stdout, "a table is followed",
            result.stdout)
+    expect("  table: mine.json, 3 entries\n" in result.stdout, "the report names the table", result.stdout)
     result = job.use(path, settings=["LIBHCOLL_BCAST=binomial"])
     expect(result.returncode == 0 and "setting LIBHCOLL_BCAST" in result.stdout, "a setting goes before a table", result.stdout)
     wrong = os.path.join(folder, "wrong.json")
@@ -132,6 +161,7 @@ def tables_in_use(job, folder):
     expect(result.returncode == 0 and "table wrong.json (rule)" in result.stdout, "what is right of a table is in force", result.stdout)
     expect(result.stdout.count("'bcats' is no collective") == 1 and result.stdout.count("did you mean ring?") == 1,
            "a mistake in a table is said once", result.stdout)
+    expect("  table: wrong.json, 1 entries; what is wrong in it is not used\n" in result.stdout, "the report says so", result.stdout)
     other = {"mpich": "openmpi", "openmpi": "mpich"}[job.flavour]
     for name, text, part in [("empty.json", "", "is empty"), ("cut.json", open(path, encoding="utf-8").read()[:90], "is no JSON"),
                              ("version.json", '{"format": "libhcoll table", "version": 7, "entries": []}', '"version" has to be 1'),
@@ -142,10 +172,11 @@ def tables_in_use(job, folder):
             with open(file, "w", encoding="utf-8") as out:
                 out.write(text)
         result = job.use(file)
-        expect(result.returncode == 0 and result.stdout.count(part) == 1 and "table" in result.stdout, f"{name}: {part}, and the job runs on",
+        # A warning, and in the report.
+        expect(result.returncode == 0 and result.stdout.count(part) == 2 and "  table: " in result.stdout, f"{name}: {part}, and the job runs on",
                result.stdout)
     result = job.use(write(os.path.join(folder, "other.json"), [entry("bcast", "chain")], mpi=other))
-    expect(result.returncode == 0 and result.stdout.count("under another MPI library") == 1 and "table other" not in result.stdout,
+    expect(result.returncode == 0 and result.stdout.count("under another MPI library") == 2 and "table other" not in result.stdout,
            "a table of another MPI library is not used", result.stdout)
     result = job.use("off")
     expect(result.returncode == 0 and "table" not in result.stdout, "off is none", result.stdout)

@@ -278,11 +278,11 @@ TEST(Protocols, AnEagerSenderDoesNotWaitForALateReceiver) {
     const Price rendezvous = price_of(plan_case, placed(2, 1), machine, disturbance);
     EXPECT_DOUBLE_EQ(rendezvous.finish[0], 52);
     EXPECT_DOUBLE_EQ(rendezvous.finish[1], 52);
-    machine.eager_below_bytes = 101;
+    machine.set_eager_below(101);
     const Price eager = price_of(plan_case, placed(2, 1), machine, disturbance);
     EXPECT_DOUBLE_EQ(eager.finish[0], 2);
     EXPECT_DOUBLE_EQ(eager.finish[1], 50);
-    machine.eager_below_bytes = 100;
+    machine.set_eager_below(100);
     EXPECT_DOUBLE_EQ(price_of(plan_case, placed(2, 1), machine, disturbance).finish[0], 52);
 }
 
@@ -302,7 +302,7 @@ Price price_of_two(const MachineModel& machine, Program&& program) {
 TEST(Defects, AreReported) {
     const MachineModel machine = hockney(1, 1, 1);
     MachineModel eager = machine;
-    eager.eager_below_bytes = all_eager;
+    eager.set_eager_below(all_eager);
 
     const auto both_receive_first = [](int rank, PlanBuilder& plan) {
         plan.recv(1 - rank, plan.output());
@@ -349,9 +349,9 @@ TEST(Defects, APlanThatCannotEndIsReportedByEveryMachine) {
 TEST(EveryAlgorithmHasAPrice, ThatIsTheSameTwiceAndNoLessThanOneMessage) {
     std::mt19937_64 random(test_seed());
     MachineModel eager = default_machine();
-    eager.eager_below_bytes = all_eager;
+    eager.set_eager_below(all_eager);
     MachineModel rendezvous = default_machine();
-    rendezvous.eager_below_bytes = 0;
+    rendezvous.set_eager_below(0);
     for (const Algorithm& algorithm : algorithms())
         for (const int ranks : {1, 2, 3, 8, 13, 32}) {
             std::vector<Seat> seats;

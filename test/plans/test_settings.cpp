@@ -226,6 +226,28 @@ TEST(Selection, SingleCopiesAreAPartOfTheChoice) {
     EXPECT_GT(decide(table_of(Collective::allreduce), 8).single_copy, 0U) << "rules name them, too";
 }
 
+// Where a single copy is no faster, built-in rules do without: not what somebody has measured here, or asked for.
+TEST(Selection, TellsBuiltInRulesFromTablesAndSettings) {
+    const Placement node = Placement::one_node(2);
+    const auto decision = [&](const Settings& settings) {
+        return decide(make_decision_table(settings, VendorKind::openmpi, Collective::allreduce, node, true), 1 << 20);
+    };
+    Settings settings;
+    EXPECT_TRUE(decision(settings).is_own() && decision(settings).is_of_rule);
+    Table table;
+    table.entries = {{.call = {Collective::allreduce, false},
+                      .nodes = {1, 1},
+                      .ranks_per_node = {2, 2},
+                      .bytes = {1 << 20, 1 << 20},
+                      .candidates = {{"shared:single_copy=32k", 1e-5}, {"vendor", 2e-5}},
+                      .why = {}}};
+    settings.table = std::make_shared<const Table>(table);
+    EXPECT_EQ(decision(settings).single_copy, 32U << 10);
+    EXPECT_FALSE(decision(settings).is_of_rule);
+    std::vector<std::string> warnings;
+    EXPECT_FALSE(decision(parse({{"LIBHCOLL_ALLREDUCE", "shared:single_copy=32k"}}, warnings)).is_of_rule);
+}
+
 TEST(Selection, RulesHoldForTheirRanksAndSizesOnly) {
     const Settings settings;
     const DecisionTable two =

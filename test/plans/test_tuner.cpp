@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "../support/seed.hpp"
 #include "tuner/slow_nodes.hpp"
@@ -49,6 +50,32 @@ TEST(Race, EndsEarlyOnlyWhereSamplesLieFurtherApartThanTheyScatter) {
     EXPECT_GE(rounds_of({{1.00, 1.01, 1.00}, {1.02, 1.03, 1.02}}), 5U) << "two percent";
     EXPECT_GE(rounds_of({{1.00, 1.04, 1.00}, {1.07, 1.09, 1.08}}), 5U) << "the first one scatters by more";
     EXPECT_GE(rounds_of({{1.00, 1.01, 1.00}, {1.06, 1.20, 1.10}}), 5U) << "the second one scatters by more";
+}
+
+// A burst of noise is longer than a sample: nobody's two samples are to be in the same one, and nobody is always the first after a pause.
+TEST(Race, TakesTurnsThatBeginElsewhereEachRound) {
+    for (std::size_t candidates = 2; candidates < 10; ++candidates) {
+        std::vector<std::size_t> order;
+        const auto sample = [&](double seconds, std::size_t i) {
+            order.push_back(i);
+            return seconds;
+        };
+        race(candidates, [&](std::size_t i) { return sample(1, i); }, {.fewest_rounds = 12, .most_rounds = 12});
+        ASSERT_EQ(order.size(), 12 * candidates);
+        for (std::size_t i = 1; i < order.size(); ++i) EXPECT_NE(order[i], order[i - 1]) << candidates;
+        std::set<std::size_t> first;
+        for (std::size_t i = 0; i < order.size(); i += candidates) first.insert(order[i]);
+        EXPECT_TRUE(candidates == 2 || first.size() == candidates) << candidates;
+        // Also where some are out soon.
+        order.clear();
+        std::mt19937_64 random(test_seed());
+        race(candidates,
+             [&](std::size_t i) {
+                 return sample(1 + static_cast<double>(i % 3) + static_cast<double>(random() % 1000) * 1e-3, i);
+             },
+             {});
+        for (std::size_t i = 1; i < order.size(); ++i) EXPECT_NE(order[i], order[i - 1]) << candidates;
+    }
 }
 
 TEST(Race, FindsTheFastestInSpiteOfNoise) {

@@ -100,6 +100,11 @@ void Process::read_table() {
     const std::string folder = folder_of_tables();
     Settings settings = agreed()->settings;
     settings.table = find_table(settings.table_file, folder, vendor_kind(), mistakes);
+    if (report_ != nullptr && settings.table != nullptr)
+        report_->set_table(fmt::format("{}, {} entries{}", settings.table->name, settings.table->entries.size(),
+                                       mistakes.empty() ? "" : "; what is wrong in it is not used"));
+    else if (report_ != nullptr && !mistakes.empty())
+        report_->set_table(mistakes.front());
     for (std::string& mistake : mistakes) add_warning("LIBHCOLL_TABLE: " + std::move(mistake));
     if (settings.table != nullptr) publish(make_agreed(settings));
 }

@@ -43,6 +43,11 @@ void Report::add(std::string_view collective, std::uint64_t bytes, std::string_v
     found->second.seconds += seconds;
 }
 
+void Report::set_table(std::string table) {
+    const std::lock_guard lock(mutex_);
+    table_ = std::move(table);
+}
+
 std::string Report::text(std::string_view heading) const {
     const std::lock_guard lock(mutex_);
     std::vector<std::array<std::string, 7>> rows = {
@@ -58,6 +63,7 @@ std::string Report::text(std::string_view heading) const {
     for (const auto& [key, sum] : sums_) (std::get<2>(key) == "vendor" ? passed_on : own) += sum.calls;
     std::string text =
         fmt::format("libhcoll report: {}\n  {} collectives on own algorithms, {} passed on\n", heading, own, passed_on);
+    if (!table_.empty()) text += fmt::format("  table: {}\n", table_);
     if (sums_.empty())
         text += "  no collective that libhcoll knows was called\n";
     else
@@ -70,7 +76,11 @@ std::string Report::text(std::string_view heading) const {
 
 std::string Report::json(std::string_view heading) const {
     const std::lock_guard lock(mutex_);
-    nlohmann::ordered_json document = {{"process", heading}, {"collectives", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json document = {{"process", heading}};
+    // A path in it may be in any encoding.
+    constexpr auto any = nlohmann::ordered_json::error_handler_t::replace;
+    if (!table_.empty()) document["table"] = table_;
+    document["collectives"] = nlohmann::ordered_json::array();
     for (const auto& [key, sum] : sums_) {
         const std::size_t size_class = std::get<1>(key);
         document["collectives"].push_back(
@@ -85,7 +95,7 @@ std::string Report::json(std::string_view heading) const {
              {"ran", std::get<2>(key)},
              {"because", std::get<3>(key)}});
     }
-    return document.dump(2) + "\n";
+    return document.dump(2, ' ', false, any) + "\n";
 }
 
 }  // namespace hcoll

@@ -22,6 +22,9 @@ public:
     void add(std::string_view collective, std::uint64_t bytes, std::string_view what, std::string_view why,
              double seconds);
 
+    // What came of the table of this machine; not called: there is none.
+    void set_table(std::string table);
+
     // `heading` names the process and the MPI library.
     std::string text(std::string_view heading) const;
     std::string json(std::string_view heading) const;
@@ -48,6 +51,7 @@ private:
 
     mutable std::mutex mutex_;
     std::map<Key, Sum, Less> sums_;
+    std::string table_;
 };
 
 }  // namespace hcoll

@@ -1,0 +1,136 @@
+// What a tuner is asked for, in which parts of a job it measures, and the file that it goes on with.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "plan_cases.hpp"
+#include "tuner/table_output.hpp"
+#include "tuner/tune_options.hpp"
+#include "tuner/tuning.hpp"
+
+namespace hcoll::test {
+namespace {
+
+TuneOptions options_of(std::vector<std::string> words) {
+    words.insert(words.begin(), "hcoll-tune");
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    TuneOptions options;
+    int status = 0;
+    EXPECT_TRUE(read_tune_options(static_cast<int>(arguments.size()), arguments.data(), true, options, status));
+    return options;
+}
+
+// A communicator's ranks are in the order of the job's; what they are placed like has to be, too.
+TEST(Allocation, LayoutsHaveTheirRanksInOrder) {
+    for (const int nodes : {1, 2, 3, 5})
+        for (const int ranks : {2, 7, 12}) {
+            const Layout job = cyclic_layout(ranks, nodes);
+            const Placement& allocation = *job.placement;
+            for (const SubLayout& layout : sub_layouts(allocation, {}, {})) {
+                const std::vector<int> chosen = ranks_of(allocation, layout);
+                ASSERT_EQ(chosen.size(), static_cast<std::size_t>(layout.ranks()));
+                EXPECT_TRUE(std::is_sorted(chosen.begin(), chosen.end())) << ranks << " on " << nodes;
+                const Placement placement = placement_of(allocation, chosen);
+                EXPECT_EQ(placement.nodes(), layout.nodes);
+                for (int i = 0; i < layout.ranks(); ++i)
+                    for (int k = 0; k < layout.ranks(); ++k)
+                        EXPECT_EQ(placement.link(i, k), allocation.link(chosen[static_cast<std::size_t>(i)],
+                                                                        chosen[static_cast<std::size_t>(k)]));
+            }
+        }
+}
+
+TEST(TuneOptions, NameEachPointOnce) {
+    const TuneOptions options = options_of({"--sizes", "64k,8,65536,8", "--nodes", "2,1,2", "--ranks-per-node", "4,4",
+                                            "--collectives", "bcast,reduce,bcast"});
+    EXPECT_EQ(options.sizes, (std::vector<std::uint64_t>{8, 65536}));
+    EXPECT_EQ(options.nodes, (std::vector<int>{1, 2}));
+    EXPECT_EQ(options.ranks_per_node, (std::vector<int>{4}));
+    EXPECT_EQ(options.calls.size(), 2U);
+}
+
+// Blocks are bounded by what all of them are together: of fewer ranks there are longer ones.
+TEST(Tuning, HasMemoryForTheLongestMessageOfEachLayout) {
+    const TuneOptions options = options_of({"--collectives", "allgather,bcast", "--sizes", "8,4M,16M"});
+    const std::vector<SubLayout> layouts = {{1, 2}, {1, 4}, {1, 6}};
+    const std::uint64_t memory = most_bytes_of(options, layouts);
+    for (const SubLayout& layout : layouts)
+        for (const TableCall& call : options.calls)
+            for (const std::uint64_t bytes : sizes_of(options, call, layout))
+                EXPECT_GE(memory,
+                          has_blocks(call.collective) ? bytes * static_cast<std::uint64_t>(layout.ranks()) : bytes)
+                    << call.name() << " " << bytes << " on " << layout.ranks_per_node;
+    EXPECT_EQ(memory, std::uint64_t{64} << 20);
+}
+
+class ResumedTable : public ::testing::Test {
+protected:
+    ResumedTable() {
+        std::string folder = (std::filesystem::temp_directory_path() / "hcoll_resume_XXXXXX").string();
+        EXPECT_NE(mkdtemp(folder.data()), nullptr);
+        folder_ = folder;
+        table_.vendor = VendorKind::mpich;
+        table_.origin = {{"cpu", "a"}, {"interconnect", "ethernet"}, {"mpi_version", "MPICH 4.0"}, {"date", "today"}};
+    }
+    ~ResumedTable() override { std::filesystem::remove_all(folder_); }
+
+    std::string path() const { return folder_ + "/table.json"; }
+    static TableEntry entry() {
+        return {.call = {Collective::bcast, false},
+                .nodes = {1, 1},
+                .ranks_per_node = {4, 4},
+                .bytes = {8, 8},
+                .candidates = {{"chain", 1e-6}, {"vendor", 2e-6}},
+                .why = {}};
+    }
+
+    std::string folder_;
+    Table table_;
+};
+
+TEST_F(ResumedTable, IsOneThatTheSameLibraryMeasuredOnTheSameMachine) {
+    TableOutput first(path(), table_);
+    EXPECT_EQ(first.resume(), std::nullopt) << "nothing is there yet";
+    first.add(entry());
+    ASSERT_TRUE(first.write());
+    TableOutput same(path(), table_);
+    EXPECT_EQ(same.resume(), std::nullopt);
+    EXPECT_EQ(keys_of(same.table()), (std::set<std::string>{key_of({Collective::bcast, false}, {1, 4}, 8)}));
+    Table of_other_library = table_;
+    of_other_library.vendor = VendorKind::openmpi;
+    std::vector<Table> others = {of_other_library};
+    for (std::size_t i = 0; i < 3; ++i) {
+        others.push_back(table_);
+        others.back().origin[i].second += " other";
+    }
+    for (const Table& other : others) {
+        TableOutput output(path(), other);
+        const auto problem = output.resume();
+        ASSERT_TRUE(problem);
+        EXPECT_NE(problem->find("name another --output"), std::string::npos) << *problem;
+        EXPECT_TRUE(output.table().entries.empty());
+    }
+    Table tomorrow = table_;
+    tomorrow.origin.back().second = "tomorrow";
+    EXPECT_EQ(TableOutput(path(), tomorrow).resume(), std::nullopt);
+}
+
+// The command that made it may have a path in any encoding.
+TEST_F(ResumedTable, IsReadBackWhateverIsInItsCommand) {
+    table_.origin.emplace_back("command", "hcoll-tune --output caf\xe9/\xff.json");
+    TableOutput output(path(), table_);
+    output.add(entry());
+    ASSERT_TRUE(output.write());
+    std::vector<std::string> mistakes;
+    const auto read = read_table(path(), mistakes);
+    EXPECT_TRUE(mistakes.empty()) << mistakes.front();
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->entries.size(), 1U);
+}
+
+}  // namespace
+}  // namespace hcoll::test
