@@ -117,13 +117,27 @@ def _merge(layouts, attribute, lists):
                                for name in lists if name in documents[0]}}
 
 
-def _remove_empty(folder):
-    """Is nothing left of it?"""
+def _open(folder, subject):
+    """Of one machine and vendor: times of two compare nothing."""
+    note = os.path.join(folder, "subject.txt")
     try:
-        os.rmdir(folder)
-    except OSError:
-        return not os.path.isdir(folder)
-    return True
+        os.makedirs(folder, exist_ok=True)
+        if not os.path.exists(note):
+            with open(note, "w", encoding="utf-8") as file:
+                file.write(subject)
+        with open(note, encoding="utf-8") as file:
+            before = file.read()
+    except OSError as problem:
+        raise Mistake(f"{folder} cannot be written: {problem.strerror}") from None
+    if before != subject:
+        raise Mistake(f"{folder} holds what was simulated of {before}, and this is {subject}: name another --output")
+
+
+def _remove_unused(folder):
+    """Where nothing was found. Is it gone?"""
+    if os.path.isdir(folder) and os.listdir(folder) in ([], ["subject.txt"]):
+        shutil.rmtree(folder, ignore_errors=True)
+    return not os.path.isdir(folder)
 
 
 def tune(options, passed_on):
@@ -138,22 +152,22 @@ def tune(options, passed_on):
     layouts = [Layout(folder, nodes, each) for nodes in _numbers(options.nodes, "--nodes") for each in ranks if nodes * each > 1]
     if not layouts:
         raise Mistake("one rank has no collectives to tune")
+    goes_on = options.resume and os.path.isdir(folder)
     if not options.resume and not options.explain:
         shutil.rmtree(folder, ignore_errors=True)
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as problem:
-        raise Mistake(f"{folder} cannot be written: {problem.strerror}") from None
+    _open(folder, f"{machine.name}, and {options.vendor} for the vendor's")
     done = runs.for_each(layouts, options.jobs, lambda layout, stop: layout.run(binary, path, options, passed_on, until, stop))
     for status, said in done:
         if status not in (0, INCOMPLETE):
             sentence = said.removeprefix("hcoll-simulate-tune: ") or f"a simulation ended with status {status}"
-            raise Mistake(sentence if _remove_empty(folder) else f"{sentence}; what is there is in {folder}, and --resume goes on")
+            raise Mistake(sentence if _remove_unused(folder) else f"{sentence}; what is there is in {folder}, and --resume goes on")
     if options.explain:
-        _remove_empty(folder)
+        _remove_unused(folder)
         return 0
     if not options.compare and (table := _merge(layouts, "table", ["entries"])) is not None:
         table["command"] = " ".join(["scripts/simulate tune", *sys.argv[2:]])
+        if not goes_on and os.path.isfile(options.output):
+            os.replace(options.output, options.output + ".old")
         _write(table, options.output)
     if options.report and (report := _merge(layouts, "report", ["layouts", "compared"])) is not None:
         _write(report, options.report)

@@ -70,29 +70,31 @@ std::string preloaded_library() {
     return path.filename().string().find("libhcoll") == std::string::npos ? std::string() : path.string();
 }
 
-int ranks_with(bool has_it) {
-    int mine = has_it ? 1 : 0;
-    int all = 0;
-    require_mpi(PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    return all;
-}
-
-bool is_any_nonblocking(const std::vector<TableCall>& calls) {
-    return std::any_of(calls.begin(), calls.end(), [](const TableCall& call) { return call.is_nonblocking; });
-}
-
 // Without that the library leaves non-blocking calls to the MPI library, whatever is chosen for them.
-std::string why_no_background(const TuneOptions& options, const Settings& settings) {
+std::string why_no_background(const Settings& settings) {
     int level = MPI_THREAD_SINGLE;
     require_mpi(MPI_Query_thread(&level));
     const bool moves_in_calls = settings.progress == ProgressMode::calls ||
                                 (settings.progress == ProgressMode::automatic && flavour == VendorKind::openmpi);
-    const bool has_thread = settings.progress != ProgressMode::off && level == MPI_THREAD_MULTIPLE;
-    if (!is_any_nonblocking(options.calls) || moves_in_calls || has_thread) return {};
+    // With a setting of its own the library asks for the level, and tells the program of no more than that asked for.
+    const bool has_thread = settings.progress == ProgressMode::thread ||
+                            (settings.progress == ProgressMode::automatic && level == MPI_THREAD_MULTIPLE);
+    if (moves_in_calls || has_thread) return {};
     return fmt::format(
-        "nothing would move non-blocking calls in the background (LIBHCOLL_PROGRESS={}, and the MPI library gives no "
-        "MPI_THREAD_MULTIPLE): they would all be the MPI library's",
+        "nothing would move non-blocking calls in the background (LIBHCOLL_PROGRESS={}; thread or calls would): they "
+        "are "
+        "all the MPI library's, and not tuned",
         progress_mode_names[static_cast<std::size_t>(settings.progress)]);
+}
+
+// Of the user's choice, or all there are. A sentence where some cannot be tuned.
+std::string find_calls(const Settings& settings, TuneOptions& options) {
+    const std::string problem = why_no_background(settings);
+    if (!options.names_calls && problem.empty())
+        for (std::size_t i = 0; i < nonblocking_count; ++i) options.calls.push_back({static_cast<Collective>(i), true});
+    const bool is_any = std::any_of(options.calls.begin(), options.calls.end(),
+                                    [](const TableCall& call) { return call.is_nonblocking; });
+    return is_any || !options.names_calls ? problem : std::string();
 }
 
 // The same text on all ranks: that of one.
@@ -317,17 +319,17 @@ int run(const Job& job, int argc, char** argv) {
     int status = 0;
     if (!read_tune_options(argc, argv, job.speaks(), options, status)) return status;
     const std::string library = preloaded_library();
-    if (const int with_library = ranks_with(!library.empty()); with_library != job.ranks)
-        return fail(
-            job, fmt::format("libhcoll.so is {}, so there is nothing to tune: mpiexec ... env "
-                             "LD_PRELOAD=/path/libhcoll.so hcoll-tune",
-                             with_library == 0 ? "not preloaded"
-                                               : fmt::format("preloaded on {} of {} ranks", with_library, job.ranks)));
+    // Where some ranks have it and others not, MPI_Init has not returned.
+    if (library.empty())
+        return fail(job,
+                    "libhcoll.so is not preloaded, so there is nothing to tune: mpiexec ... env "
+                    "LD_PRELOAD=/path/libhcoll.so hcoll-tune");
     if (job.ranks == 1) return fail(job, "a job of one rank has no collectives to tune; start it with mpiexec on more");
     const Settings settings = agreed_settings();
     if (!settings.enable)
         return fail(job, "LIBHCOLL_ENABLE=0 leaves every call to the MPI library: there is nothing to tune");
-    if (const std::string problem = why_no_background(options, settings); !problem.empty()) return fail(job, problem);
+    const std::string background = find_calls(settings, options);
+    if (!background.empty() && options.names_calls) return fail(job, background);
     const Placement allocation = find_allocation(job, settings);
     const std::vector<SubLayout> layouts = sub_layouts(allocation, options.nodes, options.ranks_per_node);
     if (layouts.empty())
@@ -348,6 +350,7 @@ int run(const Job& job, int argc, char** argv) {
     for (const std::string& warning : find_slow_nodes(allocation)) say(job, "warning: " + warning + "\n");
     say(job, fmt::format("{} nodes with up to {} ranks, {} layouts; {}\n", allocation.nodes(),
                          allocation.most_ranks_of_a_node(), layouts.size(), library));
+    if (!background.empty()) say(job, background + "\n");
     return TuningJob(job, options, allocation, layouts, output, std::move(known)).run(layouts);
 }
 

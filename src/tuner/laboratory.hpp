@@ -31,7 +31,8 @@ public:
 
     virtual const Placement& placement() const = 0;
     virtual bool has_shared_memory() const = 0;
-    // Seconds per call of a row of calls of a message of so many bytes, by `choice`, which is one of find_candidates().
+    // Seconds per call of a row of calls of a message of so many bytes, by `choice`, which is one of find_candidates(). Of a non-blocking
+    // one with computing between its begin and its end, as long as the vendor's takes alone: what is not hidden behind it costs.
     virtual double sample(const TableCall& call, const std::string& choice, std::uint64_t bytes) = 0;
     // Seconds on each rank, of single calls that all begin at the same time: the median of some.
     virtual std::vector<double> sample_ranks(const TableCall& call, const std::string& choice, std::uint64_t bytes) = 0;

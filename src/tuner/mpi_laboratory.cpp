@@ -26,6 +26,13 @@ double median_of_some(const Work& work) {
     return all[all.size() / 2];
 }
 
+// In a register: nothing takes longer for it but a core that is taken away.
+void compute(std::uint64_t steps) {
+    std::uint64_t value = steps;
+    for (std::uint64_t i = 0; i < steps; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
+    asm volatile("" : : "r"(value));  // somebody wants it
+}
+
 }  // namespace
 
 MessageMemory::MessageMemory(std::size_t bytes) : input_(bytes, std::byte{1}), output_(bytes, std::byte{1}) {}
@@ -81,22 +88,42 @@ void MpiLaboratory::choose(Bench& bench, const TableCall& call, const std::strin
 }
 
 // Bytes for what moves bytes, doubles for reductions: rules go by bytes.
-void MpiLaboratory::run(MPI_Comm communicator, const TableCall& call, std::uint64_t bytes) {
+struct MpiLaboratory::Operands {
+    int count;
+    int elements;
+    MPI_Datatype type;
+    void* input;
+    void* output;
+};
+
+MpiLaboratory::Operands MpiLaboratory::operands_of(std::uint64_t bytes) {
     const auto count = static_cast<int>(bytes);
     const bool is_whole = bytes % sizeof(double) == 0;
-    MPI_Datatype type = is_whole ? MPI_DOUBLE : MPI_SIGNED_CHAR;
-    const int elements = is_whole ? count / static_cast<int>(sizeof(double)) : count;
-    void* input = memory_.input();
-    void* output = memory_.output();
+    return {.count = count,
+            .elements = is_whole ? count / static_cast<int>(sizeof(double)) : count,
+            .type = is_whole ? MPI_DOUBLE : MPI_SIGNED_CHAR,
+            .input = memory_.input(),
+            .output = memory_.output()};
+}
+
+MPI_Request MpiLaboratory::begin(MPI_Comm communicator, const TableCall& call, std::uint64_t bytes) {
+    auto [count, elements, type, input, output] = operands_of(bytes);
     MPI_Request request = MPI_REQUEST_NULL;
+    switch (call.collective) {
+        case Collective::bcast: require_mpi(MPI_Ibcast(output, count, MPI_BYTE, 0, communicator, &request)); break;
+        case Collective::reduce:
+            require_mpi(MPI_Ireduce(input, output, elements, type, MPI_SUM, 0, communicator, &request));
+            break;
+        default: require_mpi(MPI_Iallreduce(input, output, elements, type, MPI_SUM, communicator, &request)); break;
+    }
+    return request;
+}
+
+void MpiLaboratory::run(MPI_Comm communicator, const TableCall& call, std::uint64_t bytes, std::uint64_t computing) {
+    auto [count, elements, type, input, output] = operands_of(bytes);
     if (call.is_nonblocking) {
-        switch (call.collective) {
-            case Collective::bcast: require_mpi(MPI_Ibcast(output, count, MPI_BYTE, 0, communicator, &request)); break;
-            case Collective::reduce:
-                require_mpi(MPI_Ireduce(input, output, elements, type, MPI_SUM, 0, communicator, &request));
-                break;
-            default: require_mpi(MPI_Iallreduce(input, output, elements, type, MPI_SUM, communicator, &request)); break;
-        }
+        MPI_Request request = begin(communicator, call, bytes);
+        compute(computing);
         require_mpi(MPI_Wait(&request, MPI_STATUS_IGNORE));
         return;
     }
@@ -121,24 +148,46 @@ void MpiLaboratory::run(MPI_Comm communicator, const TableCall& call, std::uint6
     }
 }
 
-double MpiLaboratory::row(const TableCall& call, std::uint64_t bytes, int calls) {
+double MpiLaboratory::row(const TableCall& call, std::uint64_t bytes, int calls, std::uint64_t computing) {
     require_mpi(PMPI_Barrier(meeting_));
     const double begin = seconds();
-    for (int i = 0; i < calls; ++i) run(all_.communicator, call, bytes);
+    for (int i = 0; i < calls; ++i) run(all_.communicator, call, bytes, computing);
     return longest(seconds() - begin) / calls;
 }
 
+// Steps that take as long as the vendor's call alone; the same on all ranks.
+std::uint64_t MpiLaboratory::computing_beside(const TableCall& call, std::uint64_t bytes) {
+    if (!call.is_nonblocking) return 0;
+    const auto [known, is_new] = computing_.try_emplace(fmt::format("{} {}", call.name(), bytes), 0);
+    if (is_new) {
+        constexpr std::uint64_t some = 10'000;
+        constexpr int times = 20;
+        double fastest = 1;
+        for (int i = 0; i < times; ++i) {
+            const double begin = seconds();
+            compute(some);
+            fastest = std::min(fastest, seconds() - begin);
+        }
+        const double of_a_step = longest(fastest) / static_cast<double>(some);
+        choose(all_, call, "vendor");
+        const double alone = longest(single_call(all_, call, bytes));
+        known->second = static_cast<std::uint64_t>(alone / of_a_step);
+    }
+    return known->second;
+}
+
 double MpiLaboratory::sample(const TableCall& call, const std::string& choice, std::uint64_t bytes) {
+    const std::uint64_t computing = computing_beside(call, bytes);
     choose(all_, call, choice);
     auto [known, is_new] = calls_of_rows_.try_emplace(fmt::format("{} {}", all_.chosen, bytes), 1);
     if (is_new) {
         // The first call makes the plan, and how many are a row depends on how long one takes.
-        double one = row(call, bytes, 1);
-        if (one <= options_.long_call) one = std::max(row(call, bytes, 1), 1e-9);
+        double one = row(call, bytes, 1, computing);
+        if (one <= options_.long_call) one = std::max(row(call, bytes, 1, computing), 1e-9);
         known->second = calls_of_a_row(options_, one);
         if (known->second == 1) return one;
     }
-    return row(call, bytes, known->second);
+    return row(call, bytes, known->second, computing);
 }
 
 // All ranks of the laboratory begin at the same time; median of some, on this rank. The first call makes the plan.

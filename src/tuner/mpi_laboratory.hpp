@@ -53,8 +53,12 @@ private:
     };
 
     void choose(Bench& bench, const TableCall& call, const std::string& choice);
-    void run(MPI_Comm communicator, const TableCall& call, std::uint64_t bytes);
-    double row(const TableCall& call, std::uint64_t bytes, int calls);
+    struct Operands;
+    Operands operands_of(std::uint64_t bytes);
+    MPI_Request begin(MPI_Comm communicator, const TableCall& call, std::uint64_t bytes);
+    void run(MPI_Comm communicator, const TableCall& call, std::uint64_t bytes, std::uint64_t computing = 0);
+    std::uint64_t computing_beside(const TableCall& call, std::uint64_t bytes);
+    double row(const TableCall& call, std::uint64_t bytes, int calls, std::uint64_t computing);
     double single_call(const Bench& bench, const TableCall& call, std::uint64_t bytes);
     Bench& bench_of(Level level);
     double exchange_once(std::span<const RankPair> pairs, std::uint64_t bytes, int messages);
@@ -67,7 +71,8 @@ private:
     MessageMemory& memory_;
     MeasuringOptions options_;
     int rank_ = 0;
-    std::map<std::string, int> calls_of_rows_;  // by what was measured before
+    std::map<std::string, int> calls_of_rows_;        // by what was measured before
+    std::map<std::string, std::uint64_t> computing_;  // by call and length
 };
 
 }  // namespace hcoll

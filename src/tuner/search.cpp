@@ -357,7 +357,8 @@ void Search::race_heat(SearchResult& result, const std::vector<std::size_t>& rac
     for (std::size_t i = 0; i < racing.size(); ++i) {
         Finding& finding = result.findings[racing[i]];
         const double seconds = runners[i].median();
-        if (finding.by != Prediction::none && finding.measured.samples.empty() && std::isfinite(corrected(finding))) {
+        if (finding.by != Prediction::none && finding.measured.samples.empty() && std::isfinite(corrected(finding)) &&
+            is_predicted_) {
             Errors& errors = errors_[finding.by];
             ++errors.number;
             errors.sum += std::abs(corrected(finding) / seconds - 1);
@@ -367,7 +368,9 @@ void Search::race_heat(SearchResult& result, const std::vector<std::size_t>& rac
     }
     for (const std::size_t i : racing) {
         const Finding& finding = result.findings[i];
-        if (finding.by != Prediction::price || !std::isfinite(finding.predicted) || finding.predicted <= 0) continue;
+        if (!is_predicted_ || finding.by != Prediction::price || !std::isfinite(finding.predicted) ||
+            finding.predicted <= 0)
+            continue;
         const double seconds = finding.measured.median();
         const auto [known, is_new] = fastest.try_emplace(finding.family, seconds);
         if (!is_new && known->second <= seconds) continue;

@@ -99,6 +99,8 @@ private:
 
     Laboratory& laboratory_;
     TableCall call_;
+    // Predictions are of a call alone: they order non-blocking ones, which are measured beside computing, but say nothing of how long those take.
+    bool is_predicted_ = !call_.is_nonblocking;
     const SearchOptions& options_;
     const MachineModel& machine_;
     std::map<std::string, std::shared_ptr<Task>> tasks_;

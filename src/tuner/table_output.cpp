@@ -63,17 +63,21 @@ std::optional<std::string> TableOutput::resume() {
     for (auto& line : before->origin)
         if (find_origin(table_, line.first) == nullptr) table_.origin.push_back(std::move(line));
     table_.entries = std::move(before->entries);
+    is_ours_ = true;
     return std::nullopt;
 }
 
-bool TableOutput::write() const {
+bool TableOutput::write() {
     const std::string fresh = path_ + ".new";
     std::ofstream file(fresh);
     file << table_json(table_);
     file.close();
+    if (!file) return false;
     std::error_code error;
-    if (file) std::filesystem::rename(fresh, path_, error);
-    return file.good() && !error;
+    if (!is_ours_ && std::filesystem::exists(path_, error)) std::filesystem::rename(path_, path_ + ".old", error);
+    if (!error) std::filesystem::rename(fresh, path_, error);
+    is_ours_ = is_ours_ || !error;
+    return !error;
 }
 
 std::string key_of(const TableCall& call, const SubLayout& layout, std::uint64_t bytes) {

@@ -18,8 +18,8 @@ public:
     std::optional<std::string> find_mistake() const;
     // Takes over what stands there already; a sentence where that is no table, or one of another machine or MPI library.
     std::optional<std::string> resume();
-    // Replaces the file; false where that failed.
-    bool write() const;
+    // Replaces the file; false where that failed. What stood there before, and was not taken over, is kept beside it, with .old behind its name.
+    bool write();
 
     void add(const TableEntry& entry) { table_.entries.push_back(entry); }
     const Table& table() const { return table_; }
@@ -28,6 +28,7 @@ public:
 private:
     std::string path_;
     Table table_;
+    bool is_ours_ = false;  // what stands in the file
 };
 
 // Tells points apart.

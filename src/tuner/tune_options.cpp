@@ -106,9 +106,11 @@ bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options,
     app.add_option("--output", options.output, "the table to write")->capture_default_str();
     app.add_option("--report", options.report,
                    "write all that was measured and predicted there, as JSON, with the overlap of tasks");
-    app.add_option("--collectives", names, "which calls: bcast,reduce,... or ibcast,ireduce,iallreduce")
-        ->delimiter(',')
-        ->capture_default_str();
+    app.add_option("--collectives", names,
+                   "which calls: bcast, reduce, allreduce, barrier, gather, scatter, allgather, ibcast, ireduce, "
+                   "iallreduce (default: "
+                   "all of them, the last three where something moves them)")
+        ->delimiter(',');
     app.add_option("--sizes", sizes, "bytes: from:to, each twice the one before; from:to:4; or a list 8,64,4k")
         ->capture_default_str();
     app.add_option("--nodes", options.nodes, "how many nodes (default: 1, 2, 4, ..., all)")->delimiter(',');
@@ -135,6 +137,7 @@ bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options,
         sort_once(options.nodes);
         sort_once(options.ranks_per_node);
         options.calls = parse_calls(names);
+        options.names_calls = app.count("--collectives") != 0;
         options.search.varied = parse_varied(varied);
         if (!time.empty()) options.most_seconds = parse_time(time);
         for (const int number : options.nodes)

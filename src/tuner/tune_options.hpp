@@ -18,6 +18,7 @@ struct TuneOptions {
     std::string output = "libhcoll-table.json";
     std::string report;  // all that was measured and predicted, as JSON; empty: none
     std::vector<TableCall> calls;
+    bool names_calls = false;  // by the user: else all there are, but the non-blocking ones
     std::vector<std::uint64_t> sizes;
     std::vector<int> nodes;           // empty: powers of two, and all
     std::vector<int> ranks_per_node;  // the same

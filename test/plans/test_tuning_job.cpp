@@ -119,6 +119,31 @@ TEST_F(ResumedTable, IsOneThatTheSameLibraryMeasuredOnTheSameMachine) {
     EXPECT_EQ(TableOutput(path(), tomorrow).resume(), std::nullopt);
 }
 
+// Whoever forgets --resume has not lost hours of measuring.
+TEST_F(ResumedTable, IsKeptWhereItIsNotGoneOnWith) {
+    const auto entries_in = [](const std::string& file) {
+        std::vector<std::string> mistakes;
+        const auto table = read_table(file, mistakes);
+        return table ? table->entries.size() : 0;
+    };
+    TableOutput first(path(), table_);
+    first.add(entry());
+    TableEntry longer = entry();
+    longer.bytes = {16, 16};
+    first.add(longer);
+    ASSERT_TRUE(first.write() && first.write());
+    EXPECT_FALSE(std::filesystem::exists(path() + ".old"));
+    TableOutput second(path(), table_);
+    second.add(entry());
+    ASSERT_TRUE(second.write() && second.write());
+    EXPECT_EQ(entries_in(path()), 1U);
+    EXPECT_EQ(entries_in(path() + ".old"), 2U);
+    TableOutput third(path(), table_);
+    ASSERT_EQ(third.resume(), std::nullopt);
+    ASSERT_TRUE(third.write());
+    EXPECT_EQ(entries_in(path() + ".old"), 2U);
+}
+
 // The command that made it may have a path in any encoding.
 TEST_F(ResumedTable, IsReadBackWhateverIsInItsCommand) {
     table_.origin.emplace_back("command", "hcoll-tune --output caf\xe9/\xff.json");
