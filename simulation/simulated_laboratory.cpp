@@ -185,7 +185,7 @@ double SimulatedLaboratory::sample_level(Level level, const TableCall& call, con
     return seconds;
 }
 
-double SimulatedLaboratory::exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) {
+double SimulatedLaboratory::exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages, double pause) {
     constexpr int tag = 1;
     double slowest = 0;
     on_all([&](int rank) {
@@ -201,6 +201,7 @@ double SimulatedLaboratory::exchange(std::span<const RankPair> pairs, std::uint6
                 require(mpi.Irecv(receive_region(), count, MPI_BYTE, pair.to, tag, MPI_COMM_WORLD,
                                   &answers.emplace_back()));
             for (int i = 0; i < messages; ++i) {
+                if (i > 0 && pause > 0 && rank == pair.from) busy(pause);
                 if (rank == pair.from)
                     require(mpi.Isend(send_region(), count, MPI_BYTE, pair.to, tag, MPI_COMM_WORLD,
                                       &requests.emplace_back()));

@@ -35,7 +35,7 @@ public:
     double sample(const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
     std::vector<double> sample_ranks(const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
     double sample_level(Level level, const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
-    double exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) override;
+    double exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages, double pause) override;
     bool is_sent_at_once(RankPair pair, std::uint64_t bytes) override;
     double copy(std::uint64_t bytes) override;
     double reduce(std::uint64_t bytes) override;

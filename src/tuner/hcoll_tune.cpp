@@ -81,9 +81,9 @@ std::string why_no_background(const Settings& settings) {
                             (settings.progress == ProgressMode::automatic && level == MPI_THREAD_MULTIPLE);
     if (moves_in_calls || has_thread) return {};
     return fmt::format(
-        "nothing would move non-blocking calls in the background (LIBHCOLL_PROGRESS={}; thread or calls would): they "
-        "are "
-        "all the MPI library's, and not tuned",
+        "nothing would move non-blocking calls in the background (LIBHCOLL_PROGRESS={}; thread or calls would): the "
+        "MPI "
+        "library has them all, and they are not tuned",
         progress_mode_names[static_cast<std::size_t>(settings.progress)]);
 }
 

@@ -58,14 +58,23 @@ std::uint64_t eager_limit(Laboratory& laboratory, RankPair pair) {
 
 LinkCost fit_link(Laboratory& laboratory, RankPair pair, std::uint64_t eager_below) {
     const std::array<RankPair, 1> pairs = {pair};
-    const auto one_way = [&](std::uint64_t bytes) { return laboratory.exchange(pairs, bytes, 1) / 2; };
+    const auto one_way = [&](std::uint64_t bytes) { return laboratory.exchange(pairs, bytes, 1, 0) / 2; };
     const double shortest = one_way(short_message);
-    const double of_burst = (laboratory.exchange(pairs, short_message, burst) - 2 * shortest) / (burst - 1);
+    // What one more message adds: while nothing else keeps the sender from it, and where the one before has long gone.
+    const auto of_one_more = [&](double pause) {
+        return (laboratory.exchange(pairs, short_message, burst, pause) - 2 * shortest) / (burst - 1) - pause;
+    };
+    const double of_burst = of_one_more(0);
+    const double posted = of_one_more(2 * shortest);
     LinkCost cost;
     cost.seconds_per_byte =
         std::max(one_way(long_message) - one_way(shorter_message), 0.0) / (long_message - shorter_message);
-    // Both sides' overhead is in a message's time, and the wire is not free.
-    cost.overhead = std::clamp(of_burst, 0.0, shortest / 3);
+    // Both sides' overhead is in a message's time, and the wire is not free. What a burst adds beyond it keeps the port, not the CPU.
+    constexpr double clearly = 1.25;
+    cost.overhead = std::clamp(posted, 0.0, shortest / 3);
+    cost.gap = of_burst > clearly * cost.overhead
+                   ? std::max(of_burst - static_cast<double>(short_message) * cost.seconds_per_byte, 0.0)
+                   : 0;
     cost.latency = shortest - 2 * cost.overhead;
     if (eager_below > short_message) {
         const std::uint64_t longest = eager_below / 2;
@@ -82,7 +91,7 @@ LinkCost fit_link(Laboratory& laboratory, RankPair pair, std::uint64_t eager_bel
 double fit_rate(Laboratory& laboratory, std::span<const RankPair> pairs, const LinkCost& cost) {
     constexpr double free = 0.8;
     if (pairs.size() < 2) return std::numeric_limits<double>::infinity();
-    const double seconds = laboratory.exchange(pairs, long_message, 1) / 2 - cost.latency - 2 * cost.overhead;
+    const double seconds = laboratory.exchange(pairs, long_message, 1, 0) / 2 - cost.latency - 2 * cost.overhead;
     const double rate = static_cast<double>(pairs.size() * long_message) / seconds;
     const double alone = static_cast<double>(pairs.size()) / cost.seconds_per_byte;
     return seconds > 0 && rate < free * alone ? rate : std::numeric_limits<double>::infinity();
@@ -93,7 +102,7 @@ double fit_rate(Laboratory& laboratory, std::span<const RankPair> pairs, const L
 int fit_at_once(Laboratory& laboratory, std::span<const RankPair> fan, const LinkCost& cost) {
     if (fan.size() < 2) return 1;
     const auto transfer = [&](std::span<const RankPair> pairs) {
-        return laboratory.exchange(pairs, shorter_message, 1) / 2 - cost.latency - 2 * cost.overhead;
+        return laboratory.exchange(pairs, shorter_message, 1, 0) / 2 - cost.latency - 2 * cost.overhead;
     };
     const double one = transfer(fan.first(1));
     const double all = transfer(fan);

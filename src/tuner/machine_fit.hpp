@@ -1,7 +1,8 @@
 // The figures of a machine (tuning/machine_model.hpp), fitted from short measurements between a few ranks.
 //
 //   t(m)   half of a round trip of m bytes               L + 2 o + m G;  eager: + 2 m copy
-//   b      what one more short message of a burst takes  o, or g where that is longer: nothing here tells them apart
+//   p      what one more short message takes, the one before being long gone   o
+//   b      what one more short message of a burst takes                        g, where that is clearly longer than o
 //   G      (t(1 MB) - t(256 KB)) / 768 KB
 //   e      the fewest bytes that wait for the receiver   of each level
 //   copy   what t is above that line right below the longest eager message, at each side

@@ -155,11 +155,9 @@ double MpiLaboratory::row(const TableCall& call, std::uint64_t bytes, int calls,
     return longest(seconds() - begin) / calls;
 }
 
-// Steps that take as long as the vendor's call alone; the same on all ranks.
-std::uint64_t MpiLaboratory::computing_beside(const TableCall& call, std::uint64_t bytes) {
-    if (!call.is_nonblocking) return 0;
-    const auto [known, is_new] = computing_.try_emplace(fmt::format("{} {}", call.name(), bytes), 0);
-    if (is_new) {
+// Steps of computing, the same on all ranks.
+std::uint64_t MpiLaboratory::steps_in(double wanted) {
+    if (seconds_of_step_ == 0) {
         constexpr std::uint64_t some = 10'000;
         constexpr int times = 20;
         double fastest = 1;
@@ -168,10 +166,18 @@ std::uint64_t MpiLaboratory::computing_beside(const TableCall& call, std::uint64
             compute(some);
             fastest = std::min(fastest, seconds() - begin);
         }
-        const double of_a_step = longest(fastest) / static_cast<double>(some);
+        seconds_of_step_ = longest(fastest) / static_cast<double>(some);
+    }
+    return static_cast<std::uint64_t>(wanted / seconds_of_step_);
+}
+
+// As long as the vendor's call takes alone.
+std::uint64_t MpiLaboratory::computing_beside(const TableCall& call, std::uint64_t bytes) {
+    if (!call.is_nonblocking) return 0;
+    const auto [known, is_new] = computing_.try_emplace(fmt::format("{} {}", call.name(), bytes), 0);
+    if (is_new) {
         choose(all_, call, "vendor");
-        const double alone = longest(single_call(all_, call, bytes));
-        known->second = static_cast<std::uint64_t>(alone / of_a_step);
+        known->second = steps_in(longest(single_call(all_, call, bytes)));
     }
     return known->second;
 }
@@ -221,12 +227,13 @@ double MpiLaboratory::sample_level(Level level, const TableCall& call, const std
     return longest(single_call(bench, call, bytes));
 }
 
-double MpiLaboratory::exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) {
+double MpiLaboratory::exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages, double pause) {
     constexpr int rounds = 15;
+    const std::uint64_t steps = pause > 0 ? steps_in(pause) : 0;
     std::vector<double> all;
     for (int round = 0; round < rounds; ++round) {
         require_mpi(PMPI_Barrier(meeting_));
-        const double slowest = longest(exchange_once(pairs, bytes, messages));
+        const double slowest = longest(exchange_once(pairs, bytes, messages, steps));
         if (round != 0) all.push_back(slowest);
     }
     std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
@@ -234,7 +241,8 @@ double MpiLaboratory::exchange(std::span<const RankPair> pairs, std::uint64_t by
 }
 
 // Seconds of a sender; 0 for all others.
-double MpiLaboratory::exchange_once(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) {
+double MpiLaboratory::exchange_once(std::span<const RankPair> pairs, std::uint64_t bytes, int messages,
+                                    std::uint64_t pause) {
     constexpr int tag = 1;
     const auto count = static_cast<int>(bytes);
     std::vector<MPI_Request> requests;
@@ -250,6 +258,7 @@ double MpiLaboratory::exchange_once(std::span<const RankPair> pairs, std::uint64
         if (rank_ == pair.from)
             require_mpi(PMPI_Irecv(place(), count, MPI_BYTE, pair.to, tag, meeting_, &answers.emplace_back()));
         for (int i = 0; i < messages; ++i) {
+            if (i > 0 && rank_ == pair.from) compute(pause);
             if (rank_ == pair.from)
                 require_mpi(
                     PMPI_Isend(memory_.input(), count, MPI_BYTE, pair.to, tag, meeting_, &requests.emplace_back()));

@@ -35,7 +35,7 @@ public:
     double sample(const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
     std::vector<double> sample_ranks(const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
     double sample_level(Level level, const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
-    double exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) override;
+    double exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages, double pause) override;
     bool is_sent_at_once(RankPair pair, std::uint64_t bytes) override;
     double copy(std::uint64_t bytes) override;
     double reduce(std::uint64_t bytes) override;
@@ -61,7 +61,8 @@ private:
     double row(const TableCall& call, std::uint64_t bytes, int calls, std::uint64_t computing);
     double single_call(const Bench& bench, const TableCall& call, std::uint64_t bytes);
     Bench& bench_of(Level level);
-    double exchange_once(std::span<const RankPair> pairs, std::uint64_t bytes, int messages);
+    double exchange_once(std::span<const RankPair> pairs, std::uint64_t bytes, int messages, std::uint64_t pause);
+    std::uint64_t steps_in(double seconds);
     double longest(double mine) const;
 
     Bench all_;
@@ -73,6 +74,7 @@ private:
     int rank_ = 0;
     std::map<std::string, int> calls_of_rows_;        // by what was measured before
     std::map<std::string, std::uint64_t> computing_;  // by call and length
+    double seconds_of_step_ = 0;                      // of computing; 0: not known yet
 };
 
 }  // namespace hcoll

@@ -35,7 +35,7 @@ public:
         const std::vector<double> all = run(call, choice, bytes);
         return *std::max_element(all.begin(), all.end()) * (level == Level::network ? 0.7 : 0.6);
     }
-    double exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages) override {
+    double exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages, double pause) override {
         const LinkCost& cost = machine_[placement().link(pairs[0].from, pairs[0].to)];
         const bool is_network = placement().link(pairs[0].from, pairs[0].to) == Link::network;
         const auto together = static_cast<double>(pairs.size());
@@ -46,7 +46,8 @@ public:
         const double rate = is_network ? machine_.injection_rate : machine_.memory_rate;
         const double seconds_per_byte = std::max(cost.seconds_per_byte, together / rate);
         const double one = cost.latency + 2 * cost.overhead_of(bytes) + static_cast<double>(bytes) * seconds_per_byte;
-        return 2 * one + (messages - 1) * std::max(cost.overhead, static_cast<double>(bytes) * seconds_per_byte);
+        const double of_port = cost.gap + static_cast<double>(bytes) * seconds_per_byte;
+        return 2 * one + (messages - 1) * std::max(cost.overhead + pause, of_port);
     }
     bool is_sent_at_once(RankPair pair, std::uint64_t bytes) override {
         return bytes < machine_[placement().link(pair.from, pair.to)].eager_below_bytes;
@@ -182,12 +183,13 @@ TEST(Search, LeavesTheVendorSmallGainsThatNoiseHides) {
 
 // What is measured is what the machine has.
 TEST(MachineFit, FindsTheFiguresThatMessagesCost) {
-    for (const std::vector<int>& ranks_of_nodes : {std::vector<int>{4, 4}, {1, 1}, {4}, {9}}) {
+    for (const auto& [ranks_of_nodes, gap] : std::vector<std::pair<std::vector<int>, double>>{
+             {{4, 4}, 0}, {{4, 4}, 4e-7}, {{1, 1}, 0}, {{4}, 4e-7}, {{9}, 0}}) {
         PricedLaboratory laboratory(block_layout(ranks_of_nodes), 1e-9);
         MachineModel& machine = laboratory.machine();
         machine[Link::network].eager_below_bytes = std::uint64_t{64} << 10;
         for (LinkCost& cost : machine.links) {
-            cost.gap = 0;
+            cost.gap = gap;
             cost.copied_below_bytes = cost.eager_below_bytes;
             cost.copy_seconds_per_byte = 2e-10;
         }
@@ -201,6 +203,7 @@ TEST(MachineFit, FindsTheFiguresThatMessagesCost) {
             const LinkCost& cost = machine[link];
             EXPECT_EQ(fit[link].eager_below_bytes, cost.eager_below_bytes);
             EXPECT_NEAR(fit[link].overhead, cost.overhead, 0.05 * cost.overhead);
+            EXPECT_NEAR(fit[link].gap, gap, 0.05 * gap);
             EXPECT_NEAR(fit[link].latency, cost.latency, 0.05 * cost.latency);
             EXPECT_NEAR(fit[link].seconds_per_byte, cost.seconds_per_byte, 0.01 * cost.seconds_per_byte);
             EXPECT_NEAR(fit[link].copy_seconds_per_byte, 2e-10, 2e-11);
