@@ -163,7 +163,8 @@ double SimulatedLaboratory::sample(const TableCall& call, const std::string& cho
     // The first two calls of any are a warm-up, and say how many a row has; where that is one, the second is a sample, or the first is.
     bool& is_warm = is_warm_[key_of(call, choice, bytes)];
     const int first_calls = seconds > measuring_.long_call ? 1 : 2;
-    spent_ += seconds * (is_warm ? calls : calls > 1 ? calls + first_calls : first_calls);
+    // Later, one makes the plan anew.
+    spent_ += seconds * (is_warm ? calls + first_calls - 1 : calls > 1 ? calls + first_calls : first_calls);
     is_warm = true;
     return seconds;
 }
@@ -188,6 +189,7 @@ double SimulatedLaboratory::sample_level(Level level, const TableCall& call, con
 double SimulatedLaboratory::exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages, double pause) {
     constexpr int tag = 1;
     double slowest = 0;
+    std::vector<double> paused(ranks_.size(), 0);
     on_all([&](int rank) {
         const auto count = static_cast<int>(bytes);
         const double begin = simulation::now();
@@ -201,7 +203,10 @@ double SimulatedLaboratory::exchange(std::span<const RankPair> pairs, std::uint6
                 require(mpi.Irecv(receive_region(), count, MPI_BYTE, pair.to, tag, MPI_COMM_WORLD,
                                   &answers.emplace_back()));
             for (int i = 0; i < messages; ++i) {
-                if (i > 0 && pause > 0 && rank == pair.from) busy(pause);
+                if (i > 0 && pause > 0 && rank == pair.from) {
+                    busy(pause);
+                    paused[static_cast<std::size_t>(rank)] += pause;
+                }
                 if (rank == pair.from)
                     require(mpi.Isend(send_region(), count, MPI_BYTE, pair.to, tag, MPI_COMM_WORLD,
                                       &requests.emplace_back()));
@@ -214,7 +219,8 @@ double SimulatedLaboratory::exchange(std::span<const RankPair> pairs, std::uint6
         for (const RankPair& pair : pairs)
             if (rank == pair.to) require(mpi.Send(send_region(), count, MPI_BYTE, pair.from, tag, MPI_COMM_WORLD));
         wait(answers);
-        if (!answers.empty()) slowest = std::max(slowest, simulation::now() - begin);
+        if (!answers.empty())
+            slowest = std::max(slowest, simulation::now() - begin - paused[static_cast<std::size_t>(rank)]);
     });
     constexpr int rounds = 15;
     spent_ += rounds * slowest;

@@ -1,6 +1,7 @@
 """hcoll-tune on a simulated machine: one process for each layout, whose tables become one."""
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -108,36 +109,91 @@ def _write(data, path):
         raise Mistake(f"{path} cannot be written: {problem.strerror}") from None
 
 
-def _merge(layouts, attribute, lists):
-    """The documents of all layouts as one: the first one, with the lists of all."""
-    documents = [_load(getattr(layout, attribute)) for layout in layouts if os.path.exists(getattr(layout, attribute))]
+def _merge(paths, lists):
+    """The documents as one: the first one, with the lists of all."""
+    documents = [_load(path) for path in paths if os.path.exists(path)]
     if not documents:
         return None
     return {**documents[0], **{name: [entry for document in documents for entry in document.get(name, [])]
                                for name in lists if name in documents[0]}}
 
 
-def _open(folder, subject):
-    """Of one machine and vendor: times of two compare nothing."""
-    note = os.path.join(folder, "subject.txt")
-    try:
-        os.makedirs(folder, exist_ok=True)
-        if not os.path.exists(note):
-            with open(note, "w", encoding="utf-8") as file:
-                file.write(subject)
-        with open(note, encoding="utf-8") as file:
-            before = file.read()
-    except OSError as problem:
-        raise Mistake(f"{folder} cannot be written: {problem.strerror}") from None
-    if before != subject:
-        raise Mistake(f"{folder} holds what was simulated of {before}, and this is {subject}: name another --output")
+def _free_name(path):
+    """The first of path.old, path.old2, ... that is free."""
+    name, number = path + ".old", 2
+    while os.path.exists(name):
+        name, number = f"{path}.old{number}", number + 1
+    return name
 
 
-def _remove_unused(folder):
-    """Where nothing was found. Is it gone?"""
-    if os.path.isdir(folder) and os.listdir(folder) in ([], ["subject.txt"]):
-        shutil.rmtree(folder, ignore_errors=True)
-    return not os.path.isdir(folder)
+def _mistake_of(folder, before, subject):
+    return Mistake(f"{folder} holds what was simulated of {before}, and this is {subject}: name another --output")
+
+
+class Parts:
+    """The folder beside the output in which each layout's process keeps what it has found, of one machine and vendor."""
+
+    def __init__(self, output, subject):
+        self.output, self.subject = output, subject
+        self.folder = output + ".parts"
+        self.note = os.path.join(self.folder, "subject.txt")
+
+    def _layouts(self, ending):
+        """Those of which a file is there: (nodes, ranks of each)."""
+        names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
+        found = (re.fullmatch(r"(\d+)x(\d+)" + re.escape(ending), name) for name in names)
+        return sorted((int(each[1]), int(each[2])) for each in found if each)
+
+    def tables(self):
+        return [os.path.join(self.folder, f"{nodes}x{ranks}.json") for nodes, ranks in self._layouts(".json")]
+
+    def simulated(self):
+        return self._layouts("-known.txt")
+
+    def open(self, is_resumed, table_subject):
+        """Anew: what is there is kept under another name. Resumed: it is gone on with, and what the output has besides, too."""
+        try:
+            if not is_resumed and os.path.isdir(self.folder) and not self.remove_unused():
+                os.replace(self.folder, _free_name(self.folder))
+            os.makedirs(self.folder, exist_ok=True)
+            if not os.path.exists(self.note):
+                with open(self.note, "w", encoding="utf-8") as file:
+                    file.write(self.subject)
+            with open(self.note, encoding="utf-8") as file:
+                before = file.read()
+            if before != self.subject:
+                raise _mistake_of(self.folder, before, self.subject)
+            if is_resumed and os.path.isfile(self.output):
+                self._take_over(table_subject)
+        except OSError as problem:
+            raise Mistake(f"{self.folder} cannot be written: {problem.strerror}") from None
+
+    def _take_over(self, table_subject):
+        try:
+            table = _load(self.output)
+            before = (table["cluster"], table["mpi_version"])
+            entries = {}
+            for entry in table["entries"]:
+                entries.setdefault((entry["nodes"], entry["ranks_per_node"]), []).append(entry)
+        except (ValueError, KeyError, TypeError):
+            self.remove_unused()
+            raise Mistake(f"{self.output} is no table of scripts/simulate tune; name another --output") from None
+        if before != table_subject:
+            self.remove_unused()
+            raise _mistake_of(self.output, ", ".join(map(str, before)), ", ".join(table_subject))
+        for (nodes, ranks), of_layout in entries.items():
+            path = os.path.join(self.folder, f"{nodes}x{ranks}.json")
+            if not os.path.exists(path):
+                _write({**table, "entries": of_layout}, path)
+
+    def remove_unused(self):
+        """Where nothing was found. Is it gone?"""
+        if os.path.isdir(self.folder) and os.listdir(self.folder) in ([], ["subject.txt"]):
+            shutil.rmtree(self.folder, ignore_errors=True)
+        return not os.path.isdir(self.folder)
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def tune(options, passed_on):
@@ -148,34 +204,35 @@ def tune(options, passed_on):
         raise Mistake("--jobs is a number from 1 on")
     ranks = _numbers(options.ranks_per_node, "--ranks-per-node") if options.ranks_per_node else [machine.ranks_per_node]
     until = time.monotonic() + _seconds(options.time) if options.time else None
-    folder = options.output + ".parts"
-    layouts = [Layout(folder, nodes, each) for nodes in _numbers(options.nodes, "--nodes") for each in ranks if nodes * each > 1]
+    with open(path, "rb") as file:
+        content = hashlib.sha256(file.read()).hexdigest()[:16]
+    parts = Parts(options.output, f"{machine.name} ({content}), and {options.vendor} for the vendor's")
+    layouts = [Layout(parts.folder, nodes, each) for nodes in _numbers(options.nodes, "--nodes") for each in ranks if nodes * each > 1]
     if not layouts:
         raise Mistake("one rank has no collectives to tune")
-    goes_on = options.resume and os.path.isdir(folder)
-    if not options.resume and not options.explain:
-        shutil.rmtree(folder, ignore_errors=True)
-    _open(folder, f"{machine.name}, and {options.vendor} for the vendor's")
+    if not options.explain:
+        parts.open(options.resume, (machine.name, f"simulated, {options.vendor} for the vendor's"))
     done = runs.for_each(layouts, options.jobs, lambda layout, stop: layout.run(binary, path, options, passed_on, until, stop))
     for status, said in done:
         if status not in (0, INCOMPLETE):
             sentence = said.removeprefix("hcoll-simulate-tune: ") or f"a simulation ended with status {status}"
-            raise Mistake(sentence if _remove_unused(folder) else f"{sentence}; what is there is in {folder}, and --resume goes on")
+            raise Mistake(sentence if parts.remove_unused() else f"{sentence}; what is there is in {parts.folder}, and --resume goes on")
     if options.explain:
-        _remove_unused(folder)
         return 0
-    if not options.compare and (table := _merge(layouts, "table", ["entries"])) is not None:
+    if not options.compare and (table := _merge(parts.tables(), ["entries"])) is not None:
         table["command"] = " ".join(["scripts/simulate tune", *sys.argv[2:]])
-        if not goes_on and os.path.isfile(options.output):
-            os.replace(options.output, options.output + ".old")
+        if not options.resume and os.path.isfile(options.output):
+            os.replace(options.output, _free_name(options.output))
         _write(table, options.output)
-    if options.report and (report := _merge(layouts, "report", ["layouts", "compared"])) is not None:
+    if options.report and (report := _merge([layout.report for layout in layouts], ["layouts", "compared"])) is not None:
         _write(report, options.report)
-    if all(status == 0 for status, _ in done):
-        shutil.rmtree(folder, ignore_errors=True)
-        return 0
-    print("not all points are there; --resume goes on")
-    return 1
+    if any(status != 0 for status, _ in done):
+        print("not all points are there; --resume goes on")
+        return 1
+    # Layouts that another run has not done with may be there.
+    if set(parts.simulated()) <= {(layout.nodes, layout.ranks_per_node) for layout in layouts}:
+        parts.remove()
+    return 0
 
 
 def main(arguments):

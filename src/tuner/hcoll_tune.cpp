@@ -70,6 +70,27 @@ std::string preloaded_library() {
     return path.filename().string().find("libhcoll") == std::string::npos ? std::string() : path.string();
 }
 
+// Settings under which no candidate would run; empty where there are none.
+std::string_view what_chooses_already(const Settings& settings) {
+    if (!settings.enable) return "LIBHCOLL_ENABLE=0 leaves every call to the MPI library";
+    if (settings.communicators == 0) return "LIBHCOLL_COMMUNICATORS=0 leaves every communicator to the MPI library";
+    if (settings.sparse) return "LIBHCOLL_SPARSE=1 runs what keeps to neighbors";
+    return {};
+}
+
+// What of the layouts that the user names is not in the job, in a sentence; empty where all are.
+std::string name_missing(const TuneOptions& options, const std::vector<SubLayout>& layouts) {
+    std::string missing;
+    for (const int nodes : options.nodes)
+        if (std::none_of(layouts.begin(), layouts.end(), [&](const SubLayout& each) { return each.nodes == nodes; }))
+            missing += fmt::format("{}{} nodes", missing.empty() ? "" : ", ", nodes);
+    for (const int ranks : options.ranks_per_node)
+        if (std::none_of(layouts.begin(), layouts.end(),
+                         [&](const SubLayout& each) { return each.ranks_per_node == ranks; }))
+            missing += fmt::format("{}{} ranks of a node", missing.empty() ? "" : ", ", ranks);
+    return missing.empty() ? missing : fmt::format("not in this job, and not tuned: {}\n", missing);
+}
+
 // Without that the library leaves non-blocking calls to the MPI library, whatever is chosen for them.
 std::string why_no_background(const Settings& settings) {
     int level = MPI_THREAD_SINGLE;
@@ -145,7 +166,7 @@ void wait_for_all() {
 
 // ---- the table ----
 
-Table new_table(int argc, char** argv, const TuneOptions& options) {
+Table new_table(int argc, char** argv, const TuneOptions& options, const Settings& settings) {
     Table table;
     const MachineName machine = machine_name();
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
@@ -165,6 +186,9 @@ Table new_table(int argc, char** argv, const TuneOptions& options) {
     table.origin.emplace_back("method",
                               std::string(tuning_method_names[static_cast<std::size_t>(options.search.method)]));
     table.origin.emplace_back("heuristics", options.search.has_heuristics ? "on" : "off");
+    if (std::any_of(options.calls.begin(), options.calls.end(),
+                    [](const TableCall& call) { return call.is_nonblocking; }))
+        table.origin.emplace_back("progress", progress_mode_names[static_cast<std::size_t>(settings.progress)]);
     table.vendor = flavour;
     return table;
 }
@@ -177,10 +201,11 @@ void on_interrupt(int /*signal*/) { is_interrupted = true; }
 // All layouts, one after another.
 class TuningJob {
 public:
-    TuningJob(const Job& job, const TuneOptions& options, Placement allocation, const std::vector<SubLayout>& layouts,
-              TableOutput& output, std::set<std::string> known)
+    TuningJob(const Job& job, const TuneOptions& options, const Settings& settings, Placement allocation,
+              const std::vector<SubLayout>& layouts, TableOutput& output, std::set<std::string> known)
         : job_(job),
           options_(options),
+          may_share_memory_(settings.shared_memory),
           allocation_(std::move(allocation)),
           output_(output),
           known_(std::move(known)),
@@ -206,7 +231,8 @@ public:
         else if (!is_whole)
             say(job_, fmt::format("{} of {} points; --resume goes on\n", points_ - missing_ + done_, points_));
         if (job_.speaks() && !options_.report.empty()) write_report();
-        if (!options_.compare && !has_failed_) say(job_, fmt::format("LIBHCOLL_TABLE={} uses it\n", output_.path()));
+        if (!options_.compare && !has_failed_ && output_.is_written())
+            say(job_, fmt::format("LIBHCOLL_TABLE={} uses it\n", output_.path()));
         return has_failed_ ? 1 : 0;
     }
 
@@ -220,7 +246,7 @@ private:
         require_mpi(MPI_Comm_split(MPI_COMM_WORLD, is_in ? 0 : MPI_UNDEFINED, job_.rank, &communicator));
         int is_whole = 1;
         if (is_in) {
-            MpiLaboratory laboratory(communicator, placement_of(allocation_, ranks), memory_, {});
+            MpiLaboratory laboratory(communicator, placement_of(allocation_, ranks), memory_, may_share_memory_, {});
             is_whole =
                 (options_.compare ? tuning_.compare(laboratory, layout) : tuning_.tune(laboratory, layout, known_)) ? 1
                                                                                                                     : 0;
@@ -247,7 +273,8 @@ private:
     // One rank looks at the clock, and at what the user wants.
     bool is_over(Laboratory& laboratory) const {
         const bool is_late = options_.most_seconds > 0 && seconds() > options_.most_seconds;
-        return static_cast<MpiLaboratory&>(laboratory).of_first_rank(is_interrupted || is_late ? 1 : 0) != 0;
+        return static_cast<MpiLaboratory&>(laboratory)
+                   .of_first_rank(is_interrupted || is_late || has_failed_ ? 1 : 0) != 0;
     }
 
     // One line on a terminal, which the next one replaces.
@@ -266,8 +293,9 @@ private:
         output_.add(entry);
         fresh_.entries.push_back(entry);
         if (!job_.speaks() || output_.write()) return;
+        if (!has_failed_)
+            fmt::print(stderr, "hcoll-tune: {} cannot be written; it ends with the point under way\n", output_.path());
         has_failed_ = true;
-        fmt::print(stderr, "hcoll-tune: {} cannot be written\n", output_.path());
     }
 
     void write_report() {
@@ -281,6 +309,7 @@ private:
 
     const Job& job_;
     const TuneOptions& options_;
+    bool may_share_memory_;
     Placement allocation_;
     TableOutput& output_;
     std::set<std::string> known_;
@@ -301,7 +330,8 @@ std::string open_output(const Job& job, const TuneOptions& options, TableOutput&
     if (job.speaks()) {
         if (!options.compare) problem = output.find_mistake().value_or("");
         if (problem.empty() && options.resume && !options.compare) problem = output.resume().value_or("");
-        if (problem.empty() && !options.report.empty() && std::filesystem::is_directory(options.report))
+        std::error_code error;
+        if (problem.empty() && !options.report.empty() && std::filesystem::is_directory(options.report, error))
             problem = fmt::format("{} is a folder", options.report);
         if (problem.empty() && !options.report.empty() && !std::ofstream(options.report, std::ios::app))
             problem = fmt::format("{} cannot be written", options.report);
@@ -326,22 +356,28 @@ int run(const Job& job, int argc, char** argv) {
                     "LD_PRELOAD=/path/libhcoll.so hcoll-tune");
     if (job.ranks == 1) return fail(job, "a job of one rank has no collectives to tune; start it with mpiexec on more");
     const Settings settings = agreed_settings();
-    if (!settings.enable)
-        return fail(job, "LIBHCOLL_ENABLE=0 leaves every call to the MPI library: there is nothing to tune");
+    if (const std::string_view setting = what_chooses_already(settings); !setting.empty())
+        return fail(job, fmt::format("{}: there is nothing to tune", setting));
     const std::string background = find_calls(settings, options);
     if (!background.empty() && options.names_calls) return fail(job, background);
     const Placement allocation = find_allocation(job, settings);
-    const std::vector<SubLayout> layouts = sub_layouts(allocation, options.nodes, options.ranks_per_node);
+    std::vector<SubLayout> layouts = sub_layouts(allocation, options.nodes, options.ranks_per_node);
+    // Rank 0 writes what is compared: it has to be there.
+    if (options.compare)
+        layouts.erase(
+            std::remove_if(layouts.begin(), layouts.end(),
+                           [&](const SubLayout& layout) { return ranks_of(allocation, layout).front() != 0; }),
+            layouts.end());
     if (layouts.empty())
         return fail(
             job,
             fmt::format("this job has {} nodes with up to {} ranks: none of the layouts that are asked for is in it",
                         allocation.nodes(), allocation.most_ranks_of_a_node()));
     if (options.explain) {
-        say(job, explain_text(allocation, layouts, options, true));
+        say(job, explain_text(allocation, layouts, options, settings.shared_memory));
         return 0;
     }
-    TableOutput output(options.output, new_table(argc, argv, options));
+    TableOutput output(options.output, new_table(argc, argv, options, settings));
     std::set<std::string> known;
     if (const std::string problem = open_output(job, options, output, known); !problem.empty())
         return fail(job, problem);
@@ -350,20 +386,33 @@ int run(const Job& job, int argc, char** argv) {
     for (const std::string& warning : find_slow_nodes(allocation)) say(job, "warning: " + warning + "\n");
     say(job, fmt::format("{} nodes with up to {} ranks, {} layouts; {}\n", allocation.nodes(),
                          allocation.most_ranks_of_a_node(), layouts.size(), library));
+    say(job, name_missing(options, layouts));
     if (!background.empty()) say(job, background + "\n");
-    return TuningJob(job, options, allocation, layouts, output, std::move(known)).run(layouts);
+    return TuningJob(job, options, settings, allocation, layouts, output, std::move(known)).run(layouts);
+}
+
+// Under MPICH non-blocking calls are moved by a thread, for which a program has to ask MPI for a level at which all its calls are slower:
+// only where the user names such calls.
+int level_to_ask(int argc, char** argv) {
+    if (flavour == VendorKind::openmpi) return MPI_THREAD_SINGLE;
+    const auto is_nonblocking = [](std::string_view names) {
+        return std::any_of(std::begin(nonblocking_names), std::end(nonblocking_names),
+                           [&](std::string_view name) { return names.find(name) != std::string_view::npos; });
+    };
+    constexpr std::string_view option = "--collectives";
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word == option && i + 1 < argc && is_nonblocking(argv[i + 1])) return MPI_THREAD_MULTIPLE;
+        if (word.starts_with(option) && word != option && is_nonblocking(word)) return MPI_THREAD_MULTIPLE;
+    }
+    return MPI_THREAD_SINGLE;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    // Non-blocking calls are moved by a thread, which a program has to ask MPI for; all others would be slower for it.
-    const bool wants_thread = std::any_of(argv, argv + argc, [](std::string_view word) {
-        return std::any_of(std::begin(nonblocking_names), std::end(nonblocking_names),
-                           [&](std::string_view name) { return word.find(name) != std::string_view::npos; });
-    });
     int level = MPI_THREAD_SINGLE;
-    MPI_Init_thread(&argc, &argv, wants_thread ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
+    MPI_Init_thread(&argc, &argv, level_to_ask(argc, argv), &level);
     Job job;
     require_mpi(PMPI_Comm_rank(MPI_COMM_WORLD, &job.rank));
     require_mpi(PMPI_Comm_size(MPI_COMM_WORLD, &job.ranks));

@@ -40,8 +40,8 @@ public:
     virtual double sample_level(Level level, const TableCall& call, const std::string& choice, std::uint64_t bytes) = 0;
 
     // Seconds until the slowest sender has all its answers: for each of its pairs it sends so many messages at once, and the other one answers
-    // with one of the same length. Between two messages the sender computes for `pause` seconds. A rank sends in all its pairs, or answers in
-    // one.
+    // with one of the same length. Between two messages the sender computes for about `pause` seconds, which do not count. A rank sends in all
+    // its pairs, or answers in one.
     virtual double exchange(std::span<const RankPair> pairs, std::uint64_t bytes, int messages, double pause) = 0;
     // Is a message of so many bytes over for its sender before anybody receives it?
     virtual bool is_sent_at_once(RankPair pair, std::uint64_t bytes) = 0;

@@ -62,7 +62,7 @@ LinkCost fit_link(Laboratory& laboratory, RankPair pair, std::uint64_t eager_bel
     const double shortest = one_way(short_message);
     // What one more message adds: while nothing else keeps the sender from it, and where the one before has long gone.
     const auto of_one_more = [&](double pause) {
-        return (laboratory.exchange(pairs, short_message, burst, pause) - 2 * shortest) / (burst - 1) - pause;
+        return (laboratory.exchange(pairs, short_message, burst, pause) - 2 * shortest) / (burst - 1);
     };
     const double of_burst = of_one_more(0);
     const double posted = of_one_more(2 * shortest);

@@ -37,9 +37,13 @@ void compute(std::uint64_t steps) {
 
 MessageMemory::MessageMemory(std::size_t bytes) : input_(bytes, std::byte{1}), output_(bytes, std::byte{1}) {}
 
-MpiLaboratory::MpiLaboratory(MPI_Comm communicator, Placement placement, MessageMemory& memory,
+MpiLaboratory::MpiLaboratory(MPI_Comm communicator, Placement placement, MessageMemory& memory, bool may_share_memory,
                              const MeasuringOptions& options)
-    : all_{.communicator = communicator}, placement_(std::move(placement)), memory_(memory), options_(options) {
+    : all_{.communicator = communicator},
+      placement_(std::move(placement)),
+      memory_(memory),
+      may_share_memory_(may_share_memory),
+      options_(options) {
     require_mpi(PMPI_Comm_dup(communicator, &meeting_));
     require_mpi(PMPI_Comm_rank(communicator, &rank_));
 }
@@ -76,15 +80,16 @@ double MpiLaboratory::longest(double mine) const {
 
 double MpiLaboratory::now() { return longest(rank_ == 0 ? seconds() : 0); }
 
-void MpiLaboratory::choose(Bench& bench, const TableCall& call, const std::string& choice) {
+bool MpiLaboratory::choose(Bench& bench, const TableCall& call, const std::string& choice) {
     std::string wanted = fmt::format("{}={}", call.name(), choice);
-    if (wanted == bench.chosen) return;
+    if (wanted == bench.chosen) return false;
     MPI_Info info = MPI_INFO_NULL;
     require_mpi(PMPI_Info_create(&info));
     require_mpi(PMPI_Info_set(info, fmt::format("libhcoll_{}", call.name()).c_str(), choice.c_str()));
     require_mpi(MPI_Comm_set_info(bench.communicator, info));
     require_mpi(PMPI_Info_free(&info));
     bench.chosen = std::move(wanted);
+    return true;
 }
 
 // Bytes for what moves bytes, doubles for reductions: rules go by bytes.
@@ -184,16 +189,20 @@ std::uint64_t MpiLaboratory::computing_beside(const TableCall& call, std::uint64
 
 double MpiLaboratory::sample(const TableCall& call, const std::string& choice, std::uint64_t bytes) {
     const std::uint64_t computing = computing_beside(call, bytes);
-    choose(all_, call, choice);
-    auto [known, is_new] = calls_of_rows_.try_emplace(fmt::format("{} {}", all_.chosen, bytes), 1);
+    const bool is_other = choose(all_, call, choice);
+    auto [known, is_new] = rows_.try_emplace(fmt::format("{} {}", all_.chosen, bytes));
+    Row& of_row = known->second;
     if (is_new) {
         // The first call makes the plan, and how many are a row depends on how long one takes.
         double one = row(call, bytes, 1, computing);
-        if (one <= options_.long_call) one = std::max(row(call, bytes, 1, computing), 1e-9);
-        known->second = calls_of_a_row(options_, one);
-        if (known->second == 1) return one;
+        of_row.is_long = one > options_.long_call;
+        if (!of_row.is_long) one = std::max(row(call, bytes, 1, computing), 1e-9);
+        of_row.calls = calls_of_a_row(options_, one);
+        if (of_row.calls == 1) return one;
+    } else if (is_other && !of_row.is_long) {
+        row(call, bytes, 1, 0);  // plans were forgotten when another choice took the call
     }
-    return row(call, bytes, known->second, computing);
+    return row(call, bytes, of_row.calls, computing);
 }
 
 // All ranks of the laboratory begin at the same time; median of some, on this rank. The first call makes the plan.
@@ -253,12 +262,17 @@ double MpiLaboratory::exchange_once(std::span<const RankPair> pairs, std::uint64
         require_mpi(
             PMPI_Waitall(static_cast<int>(requests_of_all.size()), requests_of_all.data(), MPI_STATUSES_IGNORE));
     };
+    double paused = 0;
     const double begin = seconds();
     for (const RankPair& pair : pairs) {
         if (rank_ == pair.from)
             require_mpi(PMPI_Irecv(place(), count, MPI_BYTE, pair.to, tag, meeting_, &answers.emplace_back()));
         for (int i = 0; i < messages; ++i) {
-            if (i > 0 && rank_ == pair.from) compute(pause);
+            if (i > 0 && pause > 0 && rank_ == pair.from) {
+                const double begin_of_pause = seconds();
+                compute(pause);
+                paused += seconds() - begin_of_pause;
+            }
             if (rank_ == pair.from)
                 require_mpi(
                     PMPI_Isend(memory_.input(), count, MPI_BYTE, pair.to, tag, meeting_, &requests.emplace_back()));
@@ -270,7 +284,7 @@ double MpiLaboratory::exchange_once(std::span<const RankPair> pairs, std::uint64
     for (const RankPair& pair : pairs)
         if (rank_ == pair.to) require_mpi(PMPI_Send(memory_.input(), count, MPI_BYTE, pair.from, tag, meeting_));
     wait(answers);
-    return answers.empty() ? 0 : seconds() - begin;
+    return answers.empty() ? 0 : seconds() - begin - paused;
 }
 
 bool MpiLaboratory::is_sent_at_once(RankPair pair, std::uint64_t bytes) {

@@ -27,11 +27,13 @@ private:
 class MpiLaboratory : public Laboratory {
 public:
     // By all ranks of `communicator`, which sit as `placement` says; owns the communicator.
-    MpiLaboratory(MPI_Comm communicator, Placement placement, MessageMemory& memory, const MeasuringOptions& options);
+    // `may_share_memory`: do settings let ranks of one node?
+    MpiLaboratory(MPI_Comm communicator, Placement placement, MessageMemory& memory, bool may_share_memory,
+                  const MeasuringOptions& options);
     ~MpiLaboratory() override;
 
     const Placement& placement() const override { return placement_; }
-    bool has_shared_memory() const override { return placement_.nodes() == 1; }
+    bool has_shared_memory() const override { return may_share_memory_ && placement_.nodes() == 1; }
     double sample(const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
     std::vector<double> sample_ranks(const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
     double sample_level(Level level, const TableCall& call, const std::string& choice, std::uint64_t bytes) override;
@@ -52,7 +54,8 @@ private:
         std::string chosen = {};
     };
 
-    void choose(Bench& bench, const TableCall& call, const std::string& choice);
+    // Is it another one than before?
+    bool choose(Bench& bench, const TableCall& call, const std::string& choice);
     struct Operands;
     Operands operands_of(std::uint64_t bytes);
     MPI_Request begin(MPI_Comm communicator, const TableCall& call, std::uint64_t bytes);
@@ -70,9 +73,15 @@ private:
     MPI_Comm meeting_ = MPI_COMM_NULL;  // the same ranks, for all that is not measured
     Placement placement_;
     MessageMemory& memory_;
+    bool may_share_memory_;
     MeasuringOptions options_;
     int rank_ = 0;
-    std::map<std::string, int> calls_of_rows_;        // by what was measured before
+    // By what was measured before: calls of a row, and whether one takes so long that making its plan is nothing.
+    struct Row {
+        int calls = 1;
+        bool is_long = false;
+    };
+    std::map<std::string, Row> rows_;
     std::map<std::string, std::uint64_t> computing_;  // by call and length
     double seconds_of_step_ = 0;                      // of computing; 0: not known yet
 };

@@ -41,15 +41,23 @@ std::size_t words_of(const std::string& choice) {
                                     std::count(choice.begin(), choice.end(), ':'));
 }
 
-// Of those that nothing tells from the fastest, the one with the fewest parameters: what is plain is as fast on the next day, too.
-const Finding& simplest_of(const std::vector<Finding>& findings) {
+// A small gain that cannot be told from none is none. Where ranks share cores, samples differ by more than any gain: there the medians decide.
+bool is_gain(const Finding& finding, const Finding* vendor) {
+    constexpr double large = 1.3;
+    return vendor == nullptr || &finding == vendor || finding.measured.high() < vendor->measured.low() ||
+           vendor->measured.median() > large * finding.measured.median();
+}
+
+// Of those that nothing tells from the fastest, the one with the fewest parameters: what is plain is as fast on the next day, too. It has
+// to gain what the fastest one does.
+const Finding& simplest_of(const std::vector<Finding>& findings, const Finding* vendor) {
     constexpr double near = 1.02;
     const Finding& first = findings.front();
     const Finding* simplest = &first;
     for (const Finding& finding : findings) {
         const Runner& runner = finding.measured;
         const bool is_as_fast = !runner.samples.empty() && !runner.is_out && runner.low() <= first.measured.high() &&
-                                runner.median() <= near * first.measured.median();
+                                runner.median() <= near * first.measured.median() && is_gain(finding, vendor);
         if (is_as_fast && finding.choice != "vendor" && words_of(finding.choice) < words_of(simplest->choice))
             simplest = &finding;
     }
@@ -70,27 +78,26 @@ TableEntry SearchResult::entry(const TableCall& call, const Placement& placement
                      .candidates = {},
                      .why = {}};
     std::size_t measured = 0;
-    const Finding* vendor = nullptr;
-    const Finding& first = simplest_of(findings);
+    const auto of_vendor = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+        return finding.choice == "vendor" && !finding.measured.samples.empty();
+    });
+    const Finding* vendor = of_vendor == findings.end() ? nullptr : &*of_vendor;
+    const Finding& first = simplest_of(findings, vendor);
     entry.candidates.push_back({first.choice, first.measured.median()});
     for (const Finding& finding : findings) {
         if (finding.measured.samples.empty()) continue;
         ++measured;
-        if (finding.choice == "vendor") vendor = &finding;
         if (&finding != &first && entry.candidates.size() < most_candidates)
             entry.candidates.push_back({finding.choice, finding.measured.median()});
     }
     if (vendor != nullptr && entry.find("vendor") == nullptr)
         entry.candidates.push_back({"vendor", vendor->measured.median()});
-    // A small gain that cannot be told from none is none. Where ranks share cores, samples differ by more than any gain: there the medians decide.
-    constexpr double large = 1.3;
-    const bool is_gain = vendor == nullptr || &first == vendor || first.measured.high() < vendor->measured.low() ||
-                         vendor->measured.median() > large * first.measured.median();
-    if (!is_gain)
+    const bool gains = is_gain(first, vendor);
+    if (!gains)
         std::stable_partition(entry.candidates.begin(), entry.candidates.end(),
                               [](const TableCandidate& each) { return each.choice == "vendor"; });
-    entry.spread = (is_gain ? first : *vendor).measured.spread();
-    entry.why = fmt::format("{} of {} measured{}", is_gain ? "fastest" : "not to be told from the fastest", measured,
+    entry.spread = (gains ? first : *vendor).measured.spread();
+    entry.why = fmt::format("{} of {} measured{}", gains ? "fastest" : "not to be told from the fastest", measured,
                             findings.size() > measured ? fmt::format(", {} predicted", findings.size() - 1) : "");
     return entry;
 }
@@ -328,6 +335,7 @@ double Search::fastest_of(const SearchResult& result) {
 
 // What was not raced, and could be the fastest by what the race has shown of its family.
 std::vector<std::size_t> Search::overlooked(const SearchResult& result) const {
+    if (!is_predicted_) return {};
     constexpr double near = 1.1;  // times the fastest
     std::vector<std::pair<double, std::size_t>> found;
     const double most = near * fastest_of(result);

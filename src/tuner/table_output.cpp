@@ -24,6 +24,16 @@ bool belongs_to_others(const std::string& path) {
     return (of_folder.st_mode & S_ISVTX) != 0 && me != 0 && of_file.st_uid != me && of_folder.st_uid != me;
 }
 
+// Beside it, of this job alone.
+std::string fresh_name(const std::string& path) { return fmt::format("{}.new{}", path, getpid()); }
+
+// The first that is free.
+std::string old_name(const std::string& path) {
+    std::string name = path + ".old";
+    for (int number = 2; access(name.c_str(), F_OK) == 0; ++number) name = fmt::format("{}.old{}", path, number);
+    return name;
+}
+
 const std::string* find_origin(const Table& table, std::string_view key) {
     for (const auto& [name, value] : table.origin)
         if (name == key) return &value;
@@ -32,19 +42,28 @@ const std::string* find_origin(const Table& table, std::string_view key) {
 
 }  // namespace
 
+std::optional<TableOutput::Identity> TableOutput::identity_of(const std::string& path) {
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0) return std::nullopt;
+    return Identity(status.st_dev, status.st_ino);
+}
+
 std::optional<std::string> TableOutput::find_mistake() const {
-    const std::string trial = path_ + ".new";
-    if (std::filesystem::is_directory(path_)) return fmt::format("{} is a folder", path_);
+    if (path_.empty()) return "--output names no file";
+    struct stat status {};
+    if (stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+        return fmt::format("{} is {}", path_, S_ISDIR(status.st_mode) ? "a folder" : "no file");
+    const std::string trial = fresh_name(path_);
     std::FILE* file = std::fopen(trial.c_str(), "we");
     if (file == nullptr) return fmt::format("{} cannot be written ({})", path_, std::strerror(errno));
     std::fclose(file);
-    std::filesystem::remove(trial);
+    unlink(trial.c_str());
     if (belongs_to_others(path_)) return fmt::format("{} belongs to somebody else and cannot be replaced", path_);
     return std::nullopt;
 }
 
 std::optional<std::string> TableOutput::resume() {
-    if (!std::filesystem::exists(path_)) return std::nullopt;
+    if (!identity_of(path_)) return std::nullopt;
     std::vector<std::string> mistakes;
     std::optional<Table> before = read_table(path_, mistakes);
     if (!mistakes.empty()) return mistakes.front();
@@ -55,7 +74,7 @@ std::optional<std::string> TableOutput::resume() {
     };
     if (before->vendor && table_.vendor && *before->vendor != *table_.vendor)
         return refuse(name_of(*before->vendor), name_of(*table_.vendor));
-    for (const std::string_view key : {"cluster", "cpu", "interconnect", "mpi_version"}) {
+    for (const std::string_view key : {"cluster", "cpu", "interconnect", "mpi_version", "progress"}) {
         const std::string* was = find_origin(*before, key);
         const std::string* is = find_origin(table_, key);
         if (was != nullptr && is != nullptr && *was != *is) return refuse(*was, *is);
@@ -63,21 +82,24 @@ std::optional<std::string> TableOutput::resume() {
     for (auto& line : before->origin)
         if (find_origin(table_, line.first) == nullptr) table_.origin.push_back(std::move(line));
     table_.entries = std::move(before->entries);
-    is_ours_ = true;
+    ours_ = identity_of(path_);
     return std::nullopt;
 }
 
 bool TableOutput::write() {
-    const std::string fresh = path_ + ".new";
+    const std::string fresh = fresh_name(path_);
     std::ofstream file(fresh);
     file << table_json(table_);
     file.close();
     if (!file) return false;
-    std::error_code error;
-    if (!is_ours_ && std::filesystem::exists(path_, error)) std::filesystem::rename(path_, path_ + ".old", error);
-    if (!error) std::filesystem::rename(fresh, path_, error);
-    is_ours_ = is_ours_ || !error;
-    return !error;
+    const std::optional<Identity> there = identity_of(path_);
+    const bool is_kept = !there || there == ours_ || rename(path_.c_str(), old_name(path_).c_str()) == 0;
+    if (!is_kept || rename(fresh.c_str(), path_.c_str()) != 0) {
+        unlink(fresh.c_str());
+        return false;
+    }
+    ours_ = identity_of(path_);
+    return true;
 }
 
 std::string key_of(const TableCall& call, const SubLayout& layout, std::uint64_t bytes) {

@@ -1,9 +1,11 @@
 // The file that a tuner writes: whole at any time, so that a job may end at any time.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "tuner/allocation.hpp"
 #include "tuning/table.hpp"
@@ -18,8 +20,11 @@ public:
     std::optional<std::string> find_mistake() const;
     // Takes over what stands there already; a sentence where that is no table, or one of another machine or MPI library.
     std::optional<std::string> resume();
-    // Replaces the file; false where that failed. What stood there before, and was not taken over, is kept beside it, with .old behind its name.
+    // Replaces the file; false where that failed. What somebody else has put there, before or meanwhile, and was not taken over, is kept
+    // beside it, with .old behind its name (or .old2, ...).
     bool write();
+    // Is what there is in the file?
+    bool is_written() const { return ours_.has_value(); }
 
     void add(const TableEntry& entry) { table_.entries.push_back(entry); }
     const Table& table() const { return table_; }
@@ -28,7 +33,10 @@ public:
 private:
     std::string path_;
     Table table_;
-    bool is_ours_ = false;  // what stands in the file
+    // What was taken over, or written last: device and number of the file, which tell it from another one of the same name.
+    using Identity = std::pair<std::uint64_t, std::uint64_t>;
+    static std::optional<Identity> identity_of(const std::string& path);
+    std::optional<Identity> ours_;
 };
 
 // Tells points apart.

@@ -55,7 +55,8 @@ double parse_time(const std::string& text) {
         used = 0;
     }
     const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-    if (used == 0 || factor == 0 || number <= 0) throw CLI::ValidationError("--time", "write 90, 10m or 2h");
+    if (used == 0 || used + unit.size() != text.size() || factor == 0 || number <= 0)
+        throw CLI::ValidationError("--time", "write 90, 10m or 2h");
     return number * factor;
 }
 
@@ -64,8 +65,13 @@ VariedParameters parse_varied(const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
         const std::size_t equals = text.find('=');
         if (equals == std::string::npos) throw CLI::ValidationError("--vary", "write segment=8k/64k/1M");
-        for (const std::string_view value : split(std::string_view(text).substr(equals + 1), '/'))
+        for (const std::string_view value : split(std::string_view(text).substr(equals + 1), '/')) {
             varied[text.substr(0, equals)].emplace_back(value);
+            // Several of them are measured together.
+            constexpr std::uint64_t longest = std::uint64_t{64} << 20;
+            if (text.starts_with("segment=") && parse_size(value).value_or(0) > longest)
+                throw CLI::ValidationError("--vary", "segments of 64M at most are measured");
+        }
     }
     if (const auto mistake = find_mistake(varied)) throw CLI::ValidationError("--vary", *mistake);
     return varied;
@@ -105,7 +111,7 @@ bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options,
     std::vector<std::string> varied;
     app.add_option("--output", options.output, "the table to write")->capture_default_str();
     app.add_option("--report", options.report,
-                   "write all that was measured and predicted there, as JSON, with the overlap of tasks");
+                   "write all that this run measures and predicts where rank 0 is, as JSON, with the overlap of tasks");
     app.add_option("--collectives", names,
                    "which calls: bcast, reduce, allreduce, barrier, gather, scatter, allgather, ibcast, ireduce, "
                    "iallreduce (default: "

@@ -62,7 +62,9 @@ std::uint64_t most_bytes_of(const TuneOptions& options, const std::vector<SubLay
     // Tasks are of some segments.
     std::uint64_t segment = std::uint64_t{1} << 20;
     if (const auto varied = options.search.varied.find("segment"); varied != options.search.varied.end())
-        for (const std::string& text : varied->second) segment = std::max(segment, parse_size(text).value_or(0));
+        for (const std::string& text : varied->second)
+            if (const std::uint64_t bytes = parse_size(text).value_or(0); bytes < most)
+                segment = std::max(segment, bytes);
     const bool has_tasks = options.search.method == TuningMethod::task || options.compare;
     const auto segments = static_cast<std::uint64_t>(segments_to_see_the_middle(Collective::allreduce));
     return has_tasks ? std::max(most, segments * segment) : most;

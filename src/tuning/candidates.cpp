@@ -17,6 +17,7 @@ struct Shape {
     int most_ranks_of_a_node;
     bool has_sockets;  // several with ranks on one node
     std::uint64_t bytes;
+    bool is_nonblocking;
 };
 
 bool has_several_sockets(const Placement& placement) {
@@ -30,7 +31,8 @@ Shape shape_of(const CandidateSpace& space) {
     return {.nodes = placement.nodes(),
             .most_ranks_of_a_node = placement.most_ranks_of_a_node(),
             .has_sockets = has_several_sockets(placement),
-            .bytes = has_message(space.call.collective) ? space.bytes : 1};
+            .bytes = has_message(space.call.collective) ? space.bytes : 1,
+            .is_nonblocking = space.call.is_nonblocking};
 }
 
 bool has_parameter(const Algorithm& algorithm, std::string_view name) {
@@ -220,8 +222,8 @@ constexpr Rule rules[] = {
          return algorithm.name == "reproducible";
      }},
     {"a split tree is for calls in the background",
-     [](const Algorithm& algorithm, const AlgorithmParameters&, const std::vector<Walked>&, const Shape&) {
-         return algorithm.name == "split_tree";
+     [](const Algorithm& algorithm, const AlgorithmParameters&, const std::vector<Walked>&, const Shape& shape) {
+         return algorithm.name == "split_tree" && !shape.is_nonblocking;
      }},
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <string>
 
 #include "tuning/text.hpp"
@@ -101,11 +102,11 @@ const TableCandidate* TableEntry::find(std::string_view choice) const {
 // candidates: the number of the choice and time_text, one after another.
 std::string wire_text(const Table& table) {
     std::vector<std::string_view> choices;
+    std::map<std::string_view, std::size_t> numbers;
     const auto number_of = [&](std::string_view choice) {
-        const auto number =
-            static_cast<std::size_t>(std::find(choices.begin(), choices.end(), choice) - choices.begin());
-        if (number == choices.size()) choices.push_back(choice);
-        return number;
+        const auto [known, is_new] = numbers.try_emplace(choice, choices.size());
+        if (is_new) choices.push_back(choice);
+        return known->second;
     };
     std::string entries;
     std::array<std::string, words_before_candidates> before;

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "tuning/settings.hpp"
 #include "tuning/table.hpp"
@@ -252,9 +253,8 @@ private:
 };
 
 bool do_overlap(const TableEntry& a, const TableEntry& b) {
-    // Points go by their costs, and rules before them: what may not meet is two of a kind.
-    return a.call == b.call && a.is_point() == b.is_point() && a.nodes.meets(b.nodes) &&
-           a.ranks_per_node.meets(b.ranks_per_node) && a.bytes.meets(b.bytes);
+    return a.call == b.call && a.nodes.meets(b.nodes) && a.ranks_per_node.meets(b.ranks_per_node) &&
+           a.bytes.meets(b.bytes);
 }
 
 void read_origin(const Json& document, Table& table) {
@@ -309,18 +309,33 @@ Table parse_table(std::string_view text, std::string_view name, std::vector<std:
     // Entries that are no objects have no lines of their own.
     const std::map<std::string, int> unknown = {{"", line_of("entries")}};
     std::size_t objects = 0;
+    // Points go by their costs, and rules before them: what may not meet is two of a kind.
+    std::map<std::tuple<std::string, int, int, std::uint64_t>, int> points;  // their lines
+    std::vector<TableEntry> rules;
     for (const Json& entry : entries) {
         const auto& lines =
             entry.is_object() && objects < document->entries.size() ? document->entries[objects++] : unknown;
         std::optional<TableEntry> read = EntryReader(entry, lines, name, mistakes).read();
         if (!read) continue;
-        const auto other = std::find_if(table.entries.begin(), table.entries.end(),
-                                        [&](const TableEntry& earlier) { return do_overlap(earlier, *read); });
-        if (other == table.entries.end())
+        int line_of_other = 0;
+        if (read->is_point()) {
+            const auto key = std::tuple(std::string(read->call.name()), read->nodes.least, read->ranks_per_node.least,
+                                        read->bytes.least);
+            const auto [known, is_new] = points.try_emplace(key, read->line);
+            if (!is_new) line_of_other = known->second;
+        } else {
+            const auto other = std::find_if(rules.begin(), rules.end(),
+                                            [&](const TableEntry& rule) { return do_overlap(rule, *read); });
+            if (other == rules.end())
+                rules.push_back(*read);
+            else
+                line_of_other = other->line;
+        }
+        if (line_of_other == 0)
             table.entries.push_back(std::move(*read));
         else
             mistakes.push_back(fmt::format("{}, line {}: this is also said in line {}; the entry is not used", name,
-                                           read->line, other->line));
+                                           read->line, line_of_other));
     }
     return table;
 }
@@ -342,6 +357,7 @@ std::optional<Table> read_table(const std::string& path, std::vector<std::string
         return refuse(fmt::format("cannot be read ({})", std::strerror(errno)));
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) return refuse("is empty");
     Table table = parse_table(text, std::filesystem::path(path).filename().string(), mistakes);
+    if (table.entries.empty() && mistakes.empty()) return refuse("has no entries");
     if (table.entries.empty()) return std::nullopt;
     return table;
 }

@@ -78,8 +78,6 @@ TEST(Candidates, CanBeChosenAndBeginWithTheVendor) {
         }
 }
 
-// Of combinations that come to the same there is one. Trees of few ranks may be alike by chance: large layouts, but for what only the
-// number of ranks decides.
 // Whatever can be chosen has a plan on large layouts, too: nodes of many ranks, many nodes, and many ranks of one node each.
 TEST(Candidates, HaveAPlanOnLargeLayouts) {
     for (const auto& [nodes, ranks] : {std::pair{1, 192}, {3, 130}, {129, 3}, {150, 1}, {80, 40}}) {
@@ -112,6 +110,8 @@ TEST(Candidates, HaveAPlanOnLargeLayouts) {
     }
 }
 
+// Of combinations that come to the same there is one. Trees of few ranks may be alike by chance: large layouts, but for what only the
+// number of ranks decides.
 TEST(Candidates, OfOneAlgorithmHaveDifferentPlans) {
     const Layout layouts[] = {block_layout(std::vector<int>(20, 20)), block_layout({60}),
                               block_layout(std::vector<int>(40, 1))};

@@ -171,6 +171,8 @@ TEST(TableFile, ThatCannotBeReadIsNamed) {
     const std::string large = folder + "/large.json";
     std::ofstream(large) << "{}";
     std::filesystem::resize_file(large, std::uint64_t{100} << 20);
+    const std::string none = folder + "/nothing.json";
+    std::ofstream(none) << file_with("");
     const std::string pipe = folder + "/pipe.json";
     ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
     for (const auto& [path, part] :
@@ -178,6 +180,7 @@ TEST(TableFile, ThatCannotBeReadIsNamed) {
                                                           {folder + "/none.json", "cannot be read"},
                                                           {empty, "is empty"},
                                                           {large, "a table has 16M at most"},
+                                                          {none, "has no entries"},
                                                           {pipe, "is no file"}}) {
         std::vector<std::string> mistakes;
         EXPECT_EQ(find_table(path, folder, VendorKind::mpich, mistakes), nullptr);

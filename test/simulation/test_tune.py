@@ -52,14 +52,17 @@ class Tables(unittest.TestCase):
         self.assertEqual(late.returncode, 1, late.stdout + late.stderr)
         self.assertIn("--resume goes on", late.stdout)
         # Ctrl-C when the second point begins: the first one is kept.
-        with subprocess.Popen(simulation.words("tune", "--machine", SMALL, *quick, "--sizes", "8:1M"), stdout=subprocess.PIPE,
+        with subprocess.Popen(simulation.words("tune", "--machine", SMALL, *quick, "--sizes", "8:1M", "--resume"), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
             begun = [process.stdout.readline().strip() for _ in range(2)]
             process.send_signal(signal.SIGINT)
             output, errors = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0, output + errors)
         self.assertEqual(begun, ["2 x 4 bcast 8", "2 x 4 bcast 16"])
-        # A mistake, too, loses nothing of it.
+        # Mistakes, too, lose nothing of it.
+        wrong = tune(*quick, "--sizes", "1x", "--resume")
+        self.assertEqual(wrong.returncode, 2, wrong.stdout + wrong.stderr)
+        self.assertIn("--resume goes on", wrong.stderr)
         wrong = tune(*quick, "--sizes", "8:1M", "--resume", "--vendor", "mpich")
         self.assertEqual(wrong.returncode, 2, wrong.stdout + wrong.stderr)
         self.assertIn("and mpich for the vendor's: name another --output", wrong.stderr)
@@ -69,10 +72,24 @@ class Tables(unittest.TestCase):
         with open(self.table, encoding="utf-8") as file:
             self.assertEqual(len(json.load(file)["entries"]), 36)
         self.assertEqual(os.listdir(self.folder.name), ["test.json"])
+        # What is whole is not simulated again, and other layouts stay.
+        more = tune("--nodes", "2", "--output", self.table, "--collectives", "bcast", "--algorithms", "binomial", "--sizes", "8:2M", "--resume")
+        self.assertEqual(more.returncode, 0, more.stdout + more.stderr)
+        self.assertEqual(more.stdout.split("\n")[:-1], ["2 x 4 bcast 2M"])
+        with open(self.table, encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["entries"]), 37)
         again = tune("--nodes", "2", "--output", self.table, "--collectives", "bcast", "--algorithms", "binomial", "--sizes", "8")
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
         with open(self.table + ".old", encoding="utf-8") as file:
-            self.assertEqual(len(json.load(file)["entries"]), 36)
+            self.assertEqual(len(json.load(file)["entries"]), 37)
+        # Who forgets --resume finds what an earlier run has left under another name.
+        os.makedirs(self.table + ".parts")
+        with open(os.path.join(self.table + ".parts", "2x4-known.txt"), "w", encoding="utf-8"):
+            pass
+        again = tune("--nodes", "2", "--output", self.table, "--collectives", "bcast", "--algorithms", "binomial", "--sizes", "8")
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder.name)),
+                         ["test.json", "test.json.old", "test.json.old2", "test.json.parts.old"])
 
     def test_a_simulation_that_was_killed_left_no_wrong_time(self):
         known = os.path.join(self.folder.name, "known.txt")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
+#include "intercept/process/background.hpp"
 #include "tuning/table.hpp"
 #include "tuning/text.hpp"
 
@@ -65,8 +66,14 @@ std::shared_ptr<const CallDecisions> ChosenCalls::over(const CallDecisions& usua
         if (!own.has_leaders) decision.do_without_leaders();
         blocking[i] = {{.decision = std::move(decision)}};
     }
-    for (std::size_t i = 0; i < nonblocking_count; ++i)
-        if (nonblocking_[i]) nonblocking[i] = {{.decision = decision_of(*nonblocking_[i], by_info)}};
+    const Placement& placement = *own.placement;
+    for (std::size_t i = 0; i < nonblocking_count; ++i) {
+        if (!nonblocking_[i]) continue;
+        Decision decision = decision_of(*nonblocking_[i], by_info);
+        constexpr int of_the_world = 0;  // which the process knows
+        decision.choose_split(placement.ranks(), placement.nodes() * Background::get().progress_cores(of_the_world));
+        nonblocking[i] = {{.decision = std::move(decision)}};
+    }
     return std::make_shared<const CallDecisions>(std::move(blocking), std::move(nonblocking), *own.placement);
 }
 
