@@ -45,10 +45,10 @@ constexpr MeasuredRule measured[] = {
     {VendorKind::mpich, Collective::barrier, 1, 2, 2, any_size, "dissemination"},
     {VendorKind::openmpi, Collective::barrier, 1, 2, 8, any_size, "shared"},
     // docs/results/measured.md, "Over several nodes": 1.05 to 1.46 at 200 Mbit/s, 0.93 to 1.05 at 1 Gbit/s; MPICH 1.29 to 1.96
-    {VendorKind::mpich, Collective::allreduce, 4, 1, 4, 128 * kibi, "vendor"},
-    {VendorKind::mpich, Collective::allreduce, 4, 1, 4, any_size, "multi_leader:leaders=2,exchange=ring"},
-    {VendorKind::openmpi, Collective::allreduce, 4, 1, 4, 128 * kibi, "vendor"},
-    {VendorKind::openmpi, Collective::allreduce, 4, 1, 4, any_size, "multi_leader:leaders=2,exchange=ring"},
+    {VendorKind::mpich, Collective::allreduce, 4, 4, 4, 128 * kibi, "vendor"},
+    {VendorKind::mpich, Collective::allreduce, 4, 4, 4, any_size, "multi_leader:leaders=2,exchange=ring"},
+    {VendorKind::openmpi, Collective::allreduce, 4, 4, 4, 128 * kibi, "vendor"},
+    {VendorKind::openmpi, Collective::allreduce, 4, 4, 4, any_size, "multi_leader:leaders=2,exchange=ring"},
 };
 
 // What model_rules.cpp finds for 2 to 64 nodes and 8 B to 16 MB, gathered: as few rows as choose what is nowhere far from the

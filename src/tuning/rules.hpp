@@ -14,7 +14,7 @@ namespace hcoll {
 struct MeasuredRule {
     VendorKind vendor;
     Collective collective;
-    int nodes;         // 1, or as many as that at most
+    int nodes;
     int fewest_ranks;  // of a node
     int most_ranks;
     std::uint64_t largest_bytes;  // of the message; ranges of equal ranks stand in ascending order

@@ -56,7 +56,7 @@ DecisionTable measured_table(VendorKind vendor, Collective collective, const Pla
     DecisionTable table;
     for (const MeasuredRule& rule : measured_rules()) {
         if (rule.vendor != vendor || rule.collective != collective || ranks < rule.fewest_ranks ||
-            ranks > rule.most_ranks || nodes > rule.nodes || (nodes == 1) != (rule.nodes == 1))
+            ranks > rule.most_ranks || nodes != rule.nodes)
             continue;
         Decision decision = decision_of_rule(collective, rule.choice, "built-in rule (measured)");
         decision.is_of_rule = true;

@@ -263,6 +263,25 @@ TEST(Selection, RulesHoldForTheirRanksAndSizesOnly) {
         nullptr);
 }
 
+TEST(Selection, RulesForSeveralNodesHoldWhereTheyWereMeasured) {
+    constexpr std::uint64_t longest = 16 << 20;
+    for (int nodes = 2; nodes < 10; ++nodes)
+        for (int ranks = 1; ranks < 10; ++ranks) {
+            std::vector<Seat> seats;
+            for (int node = 0; node < nodes; ++node)
+                for (int rank = 0; rank < ranks; ++rank) seats.push_back({.node = node, .socket = 0, .core = rank});
+            for (const VendorKind vendor : {VendorKind::mpich, VendorKind::openmpi})
+                for (std::size_t i = 0; i < collective_count; ++i) {
+                    const auto collective = static_cast<Collective>(i);
+                    const bool was_measured = collective == Collective::allreduce && nodes == 4 && ranks == 4;
+                    EXPECT_EQ(
+                        decide(make_decision_table({}, vendor, collective, Placement(seats), false), longest).is_own(),
+                        was_measured)
+                        << name_of(collective) << " on " << nodes << " x " << ranks;
+                }
+        }
+}
+
 TEST(Selection, AmongNeighborsRunsWhatKeepsToThem) {
     std::vector<std::string> warnings;
     const Settings settings = parse({{"LIBHCOLL_SPARSE", "1"},
