@@ -95,6 +95,7 @@ private:
     static double fastest_of(const SearchResult& result);
     void race_heat(SearchResult& result, const std::vector<std::size_t>& racing, std::uint64_t bytes);
     double tolerance(Prediction by) const;
+    double announcement();
     double level_seconds(Level level, const AlgorithmChoice& choice, std::uint64_t bytes);
 
     Laboratory& laboratory_;
@@ -122,6 +123,7 @@ private:
     std::map<std::string, double>
         factors_;  // measured over predicted, of the family of priced ones that was raced last
     std::string last_winner_;
+    double announcement_ = 0;  // seconds; 0: not measured yet, or none
 };
 
 }  // namespace hcoll

@@ -22,7 +22,7 @@ public:
         : layout_(std::move(layout)), vendor_(vendor_seconds_per_byte) {}
 
     const Placement& placement() const override { return *layout_.placement; }
-    bool has_shared_memory() const override { return false; }
+    bool has_shared_memory() const override { return shared_seconds_ > 0; }
     double sample(const TableCall& call, const std::string& choice, std::uint64_t bytes) override {
         const std::vector<double> all = run(call, choice, bytes);
         std::uniform_real_distribution<double> noise(1, 1.01);
@@ -60,6 +60,8 @@ public:
     double now() override { return clock_; }
     int calls() const { return calls_; }
     MachineModel& machine() { return machine_; }
+    // Of every message over shared memory.
+    void set_shared(double seconds) { shared_seconds_ = seconds; }
     // What a choice costs, over what the model says.
     void set_off(std::function<double(const std::string& choice)> off) { off_ = std::move(off); }
 
@@ -67,7 +69,9 @@ private:
     std::vector<double> run(const TableCall& call, const std::string& text, std::uint64_t bytes) {
         ++calls_;
         std::vector<double> seconds(static_cast<std::size_t>(placement().ranks()));
-        if (text == "vendor") {
+        if (text.starts_with("shared")) {
+            std::fill(seconds.begin(), seconds.end(), shared_seconds_);
+        } else if (text == "vendor") {
             std::fill(seconds.begin(), seconds.end(), 1e-5 + static_cast<double>(bytes) * vendor_);
         } else {
             auto& known = priced_[text + ' ' + std::to_string(bytes)];
@@ -89,6 +93,7 @@ private:
     Layout layout_;
     MachineModel machine_ = default_machine();
     double vendor_;
+    double shared_seconds_ = 0;
     std::function<double(const std::string&)> off_ = [](const std::string&) { return 1.0; };
     double clock_ = 0;
     int calls_ = 0;
@@ -180,6 +185,22 @@ TEST(Search, LeavesTheVendorSmallGainsThatNoiseHides) {
     };
     for (const auto& [own, chosen] : {std::pair<double, std::string>{0.25, "binomial"}, {0.9, "vendor"}})
         EXPECT_EQ(result(own).entry({Collective::bcast, false}, *layout.placement).chosen().choice, chosen) << own;
+}
+
+// A Bcast of the vendor's costs more where others run over shared memory.
+TEST(Search, CountsWhatTellingTheLengthTakes) {
+    const Layout layout = block_layout({4});
+    SearchOptions options;
+    options.algorithms = {"shared"};
+    for (const auto& [collective, chosen] :
+         {std::pair<Collective, std::string>{Collective::bcast, "shared"}, {Collective::reduce, "vendor"}}) {
+        PricedLaboratory laboratory(layout, 0);
+        laboratory.set_shared(1e-6);
+        laboratory.set_off([](const std::string& choice) { return choice == "vendor" ? 0.08 : 1.0; });
+        const MachineModel machine = fit_machine(laboratory);
+        Search search(laboratory, {collective, false}, options, machine);
+        EXPECT_EQ(search.at(8).entry({collective, false}, *layout.placement).chosen().choice, chosen);
+    }
 }
 
 // A simpler candidate that is as fast but noisier takes no call back from what gains for certain.
