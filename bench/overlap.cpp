@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/compute.hpp"
 #include "clock.hpp"
 #include "hcoll/hcoll.h"
 #include "statistics.hpp"
@@ -13,12 +14,9 @@ namespace hcoll::bench {
 
 namespace {
 
-// In a register: nothing that memory or another core could slow down but the core's being taken away.
 double work(std::uint64_t rounds) {
-    std::uint64_t value = rounds;
     const double begin = now();
-    for (std::uint64_t i = 0; i < rounds; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
-    asm volatile("" : : "r"(value));  // somebody wants it
+    compute(rounds);
     return now() - begin;
 }
 

@@ -22,7 +22,7 @@ set(rooms
     "intercept/calls: progress/engine progress/background progress/network intercept/types intercept/process intercept/communicator"
     "intercept/entry: topology progress/network intercept/types intercept/process intercept/communicator intercept/calls"
     "info: topology algorithms tuning intercept/entry"
-    "tuner: topology algorithms tuning"
+    "tuner: base topology algorithms tuning"
     "format:")
 
 set(known "")

@@ -102,9 +102,8 @@ std::string why_no_background(const Settings& settings) {
                             (settings.progress == ProgressMode::automatic && level == MPI_THREAD_MULTIPLE);
     if (moves_in_calls || has_thread) return {};
     return fmt::format(
-        "nothing would move non-blocking calls in the background (LIBHCOLL_PROGRESS={}; thread or calls would): the "
-        "MPI "
-        "library has them all, and they are not tuned",
+        "nothing would move non-blocking calls in the background (LIBHCOLL_PROGRESS={}; thread or calls would): "
+        "the MPI library has them all, and they are not tuned",
         progress_mode_names[static_cast<std::size_t>(settings.progress)]);
 }
 
@@ -412,7 +411,7 @@ int level_to_ask(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     int level = MPI_THREAD_SINGLE;
-    MPI_Init_thread(&argc, &argv, level_to_ask(argc, argv), &level);
+    require_mpi(MPI_Init_thread(&argc, &argv, level_to_ask(argc, argv), &level));
     Job job;
     require_mpi(PMPI_Comm_rank(MPI_COMM_WORLD, &job.rank));
     require_mpi(PMPI_Comm_size(MPI_COMM_WORLD, &job.ranks));

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/compute.hpp"
+
 namespace hcoll {
 
 namespace {
@@ -24,13 +26,6 @@ double median_of_some(const Work& work) {
     }
     std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end());
     return all[all.size() / 2];
-}
-
-// In a register: nothing takes longer for it but a core that is taken away.
-void compute(std::uint64_t steps) {
-    std::uint64_t value = steps;
-    for (std::uint64_t i = 0; i < steps; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
-    asm volatile("" : : "r"(value));  // somebody wants it
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ const Finding& simplest_of(const std::vector<Finding>& findings, const Finding* 
 }  // namespace
 
 TableEntry SearchResult::entry(const TableCall& call, const Placement& placement) const {
-    constexpr std::size_t most_candidates =
-        4;  // with the choice, before the vendor: what a look-up between points needs
+    // With the choice, before the vendor: what a look-up between points needs.
+    constexpr std::size_t most_candidates = 4;
     const int nodes = placement.nodes();
     const int ranks = (placement.ranks() + nodes - 1) / nodes;
     TableEntry entry{.call = call,
@@ -356,7 +356,8 @@ void Search::race_heat(SearchResult& result, const std::vector<std::size_t>& rac
         racing.size(),
         [&](std::size_t i) {
             const std::string& choice = result.findings[racing[i]].choice;
-            return laboratory_.sample(call_, choice, bytes) + (choice == "vendor" ? announcement() : 0);
+            const double besides = choice == "vendor" ? announcement() : 0;
+            return besides + laboratory_.sample(call_, choice, bytes);
         },
         options_.race);
     // Who ran in an earlier heat, too, tells how the machine has changed since; what is measured now is compared with what was then.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "../support/temporary_folder.hpp"
 #include "intercept/process/gpu_devices.hpp"
 
 namespace hcoll::test {
@@ -11,21 +12,14 @@ namespace {
 
 class Root {
 public:
-    Root() {
-        std::string pattern = std::filesystem::temp_directory_path() / "hcoll-devices-XXXXXX";
-        path_ = mkdtemp(pattern.data());
-    }
-    ~Root() { std::filesystem::remove_all(path_); }
-    Root(const Root&) = delete;
-    Root& operator=(const Root&) = delete;
     void add(const std::string& file, const std::string& content = "") const {
-        std::filesystem::create_directories(std::filesystem::path(path_ + file).parent_path());
-        std::ofstream(path_ + file) << content;
+        std::filesystem::create_directories(std::filesystem::path(path() + file).parent_path());
+        std::ofstream(path() + file) << content;
     }
-    const std::string& path() const { return path_; }
+    const std::string& path() const { return folder_.path(); }
 
 private:
-    std::string path_;
+    TemporaryFolder folder_;
 };
 
 TEST(GpuDevices, NoneWhereThereAreNoFiles) { EXPECT_FALSE(find_gpu_devices(Root().path()).any()); }

@@ -281,9 +281,8 @@ TEST(Search, RacesFewOfThoseThatArePriced) {
             << finding.choice;
 }
 
-// A family that the model has much too fast does not hide the best of another one: the race shows it, and a second heat has the others.
-TEST(Search, FindsWhatAFamilyThatIsPricedWrongWouldHide) {
-    const Layout layout = block_layout(std::vector<int>(16, 3));
+// Candidates of three families, all of which are priced.
+SearchOptions options_of_families() {
     SearchOptions options;
     options.race = {.fewest_rounds = 3, .most_rounds = 5};
     options.algorithms = {"han"};
@@ -292,15 +291,24 @@ TEST(Search, FindsWhatAFamilyThatIsPricedWrongWouldHide) {
                       {"in_turn", {"no"}},
                       {"sockets", {"no"}},
                       {"segment", {"0"}}};
-    const auto off = [](const std::string& choice) {
-        if (choice == "vendor") return 100.0;
-        const bool is_binomial = choice.find("network=") == std::string::npos;
-        return (is_binomial ? 3.0 : 1.0) * (choice.find("node=chain") == std::string::npos ? 1.0 : 0.8);
-    };
+    return options;
+}
+
+// Of these the model has binomial trees three times too fast, and chains a little too slow.
+double off_of_families(const std::string& choice) {
+    if (choice == "vendor") return 100.0;
+    const bool is_binomial = choice.find("network=") == std::string::npos;
+    return (is_binomial ? 3.0 : 1.0) * (choice.find("node=chain") == std::string::npos ? 1.0 : 0.8);
+}
+
+// A family that the model has much too fast does not hide the best of another one: the race shows it, and a second heat has the others.
+TEST(Search, FindsWhatAFamilyThatIsPricedWrongWouldHide) {
+    const Layout layout = block_layout(std::vector<int>(16, 3));
+    const SearchOptions options = options_of_families();
     PricedLaboratory all(layout, 1);
     PricedLaboratory some(layout, 1);
-    all.set_off(off);
-    some.set_off(off);
+    all.set_off(off_of_families);
+    some.set_off(off_of_families);
     SearchOptions exhaustive = options;
     exhaustive.method = TuningMethod::exhaustive;
     const MachineModel machine = fit_machine(some);
@@ -326,14 +334,7 @@ TEST(Search, FindsWhatAFamilyThatIsPricedWrongWouldHide) {
 // Where the machine gets slower or faster between two heats, who runs in the second one alone does not.
 TEST(Search, ComparesHeatsAsIfTheMachineHadNotChanged) {
     const Layout layout = block_layout(std::vector<int>(16, 3));
-    SearchOptions options;
-    options.race = {.fewest_rounds = 3, .most_rounds = 5};
-    options.algorithms = {"han"};
-    options.varied = {{"network", {"binomial", "two_tree", "binary"}},
-                      {"node", {"flat", "chain", "binomial"}},
-                      {"in_turn", {"no"}},
-                      {"sockets", {"no"}},
-                      {"segment", {"0"}}};
+    const SearchOptions options = options_of_families();
     constexpr std::uint64_t bytes = 16 << 10;
     // What ran, in order; each call asks once for each rank.
     const auto search = [&](double later, std::size_t drift_begins, std::vector<std::string>& order) {
@@ -342,10 +343,7 @@ TEST(Search, ComparesHeatsAsIfTheMachineHadNotChanged) {
         std::size_t asked = 0;
         laboratory.set_off([&](const std::string& choice) {
             if (asked++ % 48 == 0) order.push_back(choice);
-            const bool is_binomial = choice.find("network=") == std::string::npos;
-            const double usual = choice == "vendor" ? 100.0
-                                                    : (is_binomial ? 3.0 : 1.0) *
-                                                          (choice.find("node=chain") == std::string::npos ? 1.0 : 0.8);
+            const double usual = off_of_families(choice);
             return order.size() > drift_begins ? later * usual : usual;
         });
         return Search(laboratory, {Collective::bcast, false}, options, machine).at(bytes).findings.front();

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <random>
 
+#include "../support/temporary_folder.hpp"
 #include "plan_cases.hpp"
 #include "tuning/find_table.hpp"
 #include "tuning/selection.hpp"
@@ -164,8 +165,8 @@ TEST(TableFile, ThatIsNoneIsRefusedInOneSentence) {
 }
 
 TEST(TableFile, ThatCannotBeReadIsNamed) {
-    std::string folder = (std::filesystem::temp_directory_path() / "hcoll_table_XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    const TemporaryFolder own_folder;
+    const std::string& folder = own_folder.path();
     const std::string empty = folder + "/empty.json";
     std::ofstream(empty) << "\n\n";
     const std::string large = folder + "/large.json";
@@ -188,12 +189,11 @@ TEST(TableFile, ThatCannotBeReadIsNamed) {
         EXPECT_NE(mistakes.front().find(path), std::string::npos);
         EXPECT_NE(mistakes.front().find(part), std::string::npos) << mistakes.front();
     }
-    std::filesystem::remove_all(folder);
 }
 
 TEST(TableFile, IsFoundByTheNameOfTheMachineAndOnlyUnderItsLibrary) {
-    std::string folder = (std::filesystem::temp_directory_path() / "hcoll_table_XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    const TemporaryFolder own_folder;
+    const std::string& folder = own_folder.path();
     const std::string entry =
         R"({"collective": "bcast", "nodes": 2, "ranks_per_node": 4, "bytes": 8, "choice": "chain"})";
     std::vector<std::string> mistakes;
@@ -224,7 +224,6 @@ TEST(TableFile, IsFoundByTheNameOfTheMachineAndOnlyUnderItsLibrary) {
     EXPECT_NE(find_table(path, folder, VendorKind::mpich, mistakes), nullptr);
     EXPECT_EQ(mistakes.size(), 6U);
     EXPECT_NE(mistakes.back().find("95 more mistakes"), std::string::npos) << mistakes.back();
-    std::filesystem::remove_all(folder);
 }
 
 TEST(TableNames, AreOfLettersDigitsAndDashes) {
@@ -288,8 +287,8 @@ TEST(TableOnTheWire, IsTheSameThereAndShort) {
 // One rank reads the file, the others what it sends them: who has other digits finds other crossings.
 TEST(TableOnTheWire, IsLookedUpAlikeByTheRankThatHasReadTheFile) {
     std::mt19937_64 random(test_seed());
-    std::string folder = (std::filesystem::temp_directory_path() / "hcoll_table_XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    const TemporaryFolder own_folder;
+    const std::string& folder = own_folder.path();
     std::uniform_real_distribution<double> seconds(1e-6, 1.1e-6);
     for (int run = 0; run < 20; ++run) {
         Table table;
@@ -312,7 +311,6 @@ TEST(TableOnTheWire, IsLookedUpAlikeByTheRankThatHasReadTheFile) {
         }
         EXPECT_EQ(read->says_of, sent->says_of);
     }
-    std::filesystem::remove_all(folder);
 }
 
 TEST(TableOnTheWire, TellsOfWhichBlockingCollectivesItSaysAnything) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "../support/temporary_folder.hpp"
 #include "plan_cases.hpp"
 #include "tuner/table_output.hpp"
 #include "tuner/tune_options.hpp"
@@ -70,15 +71,11 @@ TEST(Tuning, HasMemoryForTheLongestMessageOfEachLayout) {
 class ResumedTable : public ::testing::Test {
 protected:
     ResumedTable() {
-        std::string folder = (std::filesystem::temp_directory_path() / "hcoll_resume_XXXXXX").string();
-        EXPECT_NE(mkdtemp(folder.data()), nullptr);
-        folder_ = folder;
         table_.vendor = VendorKind::mpich;
         table_.origin = {{"cpu", "a"}, {"interconnect", "ethernet"}, {"mpi_version", "MPICH 4.0"}, {"date", "today"}};
     }
-    ~ResumedTable() override { std::filesystem::remove_all(folder_); }
 
-    std::string path() const { return folder_ + "/table.json"; }
+    std::string path() const { return folder_.path() + "/table.json"; }
     static TableEntry entry() {
         return {.call = {Collective::bcast, false},
                 .nodes = {1, 1},
@@ -88,7 +85,7 @@ protected:
                 .why = {}};
     }
 
-    std::string folder_;
+    TemporaryFolder folder_;
     Table table_;
 };
 
