@@ -200,6 +200,37 @@ const std::vector<Setting>& registry() {
          [](const Settings& settings) {
              return std::string(rule_set_names[static_cast<std::size_t>(settings.rules)]);
          }},
+        {"LIBHCOLL_TUNE", "mode", "auto, table, learn or off",
+         "auto tries a few candidates, the MPI library's own always among them, on the program's own calls where they "
+         "are made "
+         "often, and keeps the fastest; learn tries more of them, for longer; table tries nothing and goes by the "
+         "table; off also "
+         "leaves tables aside",
+         true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             return parse_name(text, tune_mode_names, "mode", settings.tune);
+         },
+         [](const Settings& settings) {
+             return std::string(tune_mode_names[static_cast<std::size_t>(settings.tune)]);
+         }},
+        {"LIBHCOLL_LEARN", "file", "off, or the name of a file",
+         "where what was learned is kept: a table, which the next run begins with. Rank 0 reads and writes it", true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             settings.learn_file = text;
+             return std::nullopt;
+         },
+         [](const Settings& settings) { return settings.learn_file; }},
+        {"LIBHCOLL_BITS", "promise", "fixed or free",
+         "fixed: the same call at the same layout gives the same bits in every run, so reductions whose bits depend on "
+         "the "
+         "algorithm (floating point, operations of the application) are not tried with others; free: they are",
+         true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             return parse_name(text, bits_promise_names, "promise", settings.bits);
+         },
+         [](const Settings& settings) {
+             return std::string(bits_promise_names[static_cast<std::size_t>(settings.bits)]);
+         }},
         {"LIBHCOLL_REPRODUCIBLE", "switch", "0 or 1",
          "1 gives Reduce and Allreduce the same bits for any placement of the same ranks; algorithms that do not are "
          "replaced by one that does; a warning names what stays with the MPI library (LIBHCOLL_COMMUNICATORS)",

@@ -69,6 +69,14 @@ inline constexpr std::string_view log_level_names[] = {"off", "error", "warn", "
 enum class RuleSet : std::uint8_t { measured, model };
 inline constexpr std::string_view rule_set_names[] = {"measured", "model"};
 
+// LIBHCOLL_TUNE: what is known of this machine, and whether programs find out more of it while they run (tuning/learning.hpp).
+enum class TuneMode : std::uint8_t { automatic, table, learn, off };
+inline constexpr std::string_view tune_mode_names[] = {"auto", "table", "learn", "off"};
+
+// LIBHCOLL_BITS: may trying and learning change the bits of floating-point results from call to call?
+enum class BitsPromise : std::uint8_t { fixed, free };
+inline constexpr std::string_view bits_promise_names[] = {"fixed", "free"};
+
 // LIBHCOLL_SETUP_CALLS=auto.
 inline constexpr std::uint64_t automatic_setup_calls = ~std::uint64_t{0};
 
@@ -78,6 +86,7 @@ struct Settings {
     VirtualLayout topology;
     std::string report = "0";
     std::string table_file = "auto";               // LIBHCOLL_TABLE: a file, auto, or off
+    std::string learn_file = "off";                // LIBHCOLL_LEARN: a file, or off
     std::shared_ptr<const Table> table = nullptr;  // what was read from it, or from what auto has found
     std::vector<int> progress_cores;               // empty: auto
     std::uint64_t setup_calls = automatic_setup_calls;
@@ -92,6 +101,8 @@ struct Settings {
     ProgressMode progress = ProgressMode::automatic;
     GpuUse gpu = GpuUse::automatic;
     RuleSet rules = RuleSet::measured;
+    TuneMode tune = TuneMode::automatic;
+    BitsPromise bits = BitsPromise::fixed;
     LogLevel log = LogLevel::warn;
 
     bool leave_all_to_vendor() const {

@@ -84,7 +84,7 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
     return dispatch<collective>(
         comm, block.count, block.type, pass_on,
         [&](Communicator& communicator) { return screen_blocks(communicator, collective, own, all, root); },
-        [](Communicator&) { return false; }, [] { return true; },
+        [](Communicator&) { return false; }, [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
             return run_staged(
                 communicator,

@@ -34,23 +34,40 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
         if (status == MPI_SUCCESS && copied != MPI_SUCCESS) mpi.Comm_call_errhandler(communicator.handle(), copied);
         return status == MPI_SUCCESS ? copied : status;
     };
+    OwnAlgorithms& own = communicator.own();
+    bool may_time = false;
+    if (own.learning.is_on()) {
+        may_time = own.learning.may_time();
+        count_learned_call(communicator, Collective::bcast, 0);
+    }
+    // Where it lies is told with the message: whoever waits for that is in the call.
+    const std::uint64_t arrival = may_time ? own.clock.now() : 0;
+    const auto note = [&](int ended_as) {
+        if (call.turn.decision == nullptr) [[likely]]
+            return ended_as;
+        if (call.turn.place >= 0 && may_time && ended_as == MPI_SUCCESS && own.learning.is_on())
+            own.learning.note(call.turn, arrival, own.clock.now());
+        if (!call.turn.may_be_repeated) own.forget_repeated(Collective::bcast);
+        return ended_as;
+    };
     const int status = run_bcast_of_node(communicator, message, elements, type, root, call);
     const std::string_view name = name_of(Collective::bcast);
+    const char* why = call.turn.why;
+    if (why == nullptr && call.decision != nullptr) why = call.decision->why.c_str();
     if (call.is_over || call.decision == nullptr) [[likely]] {
         if (report != nullptr && call.is_over)
-            report->add(name, elements * type_size(type), call.decision->what, call.decision->why,
+            report->add(name, elements * type_size(type), call.decision->what, why,
                         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-        return ended(status);
+        return note(ended(status));
     }
     if (status != MPI_SUCCESS) return status;
     if (call.length != 0 && call.decision->is_own())
-        return ended(noted(name, count, type, call.decision->what, call.decision->why, [&] {
+        return note(ended(noted(name, count, type, call.decision->what, why, [&] {
             return run_bcast(communicator, *call.decision, message, elements, type, root, call.length);
-        }));
+        })));
     // There the MPI library could wait for what the root never sends.
     if (call.length == 0 && elements * type_size(type) != 0) return MPI_SUCCESS;
-    return noted(name, count, type, "vendor", call.length == 0 ? reason::no_bytes : call.decision->why.c_str(),
-                 pass_on);
+    return note(noted(name, count, type, "vendor", call.length == 0 ? reason::no_bytes : why, pass_on));
 }
 
 // Of the communicator, where its calls run here now.
@@ -67,6 +84,7 @@ inline bool repeat_bcast(Communicator* communicator, OwnAlgorithms* own, void* b
     const auto& last = own->repeated_bcast;
     if (!last.is_for(static_cast<std::uint64_t>(count), type, root)) return false;
     if (buffer == nullptr || buffer == MPI_IN_PLACE || DeviceMemory::may_be_any()) return false;
+    if (!own->learning.may_go_by(Collective::bcast)) return false;
     status = noted(name_of(Collective::bcast), count, type, last.decision->what, last.decision->why,
                    [&] { return repeat_bcast(*communicator, last, buffer); });
     return true;
@@ -89,7 +107,7 @@ __attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* ow
     return dispatch<Collective::bcast>(
         comm, count, type, pass_on,
         [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
-        [](Communicator&) { return true; }, [] { return true; },
+        [](Communicator&) { return true; }, [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
             void* message = buffer;
             return run_staged(
@@ -126,7 +144,7 @@ bool commutes(MPI_Op op) {
 template <Collective collective>
 inline const OwnAlgorithms::RepeatedReduction* find_repeated(const Communicator* communicator,
                                                              const Reduction& reduction) {
-    const OwnAlgorithms* own = own_of(communicator, collective);
+    OwnAlgorithms* own = own_of(communicator, collective);
     if (own == nullptr || DeviceMemory::may_be_any()) return nullptr;
     const auto& last = own->repeated_reductions[static_cast<std::size_t>(collective)];
     if (!last.is_for(reduction.count, reduction.type, reduction.op)) return nullptr;
@@ -136,7 +154,8 @@ inline const OwnAlgorithms::RepeatedReduction* find_repeated(const Communicator*
     }
     if (reduction.root < 0 || reduction.root >= communicator->size()) return nullptr;
     const bool is_root = collective == Collective::allreduce || communicator->rank() == reduction.root;
-    return has_valid_buffers(reduction, is_root, is_root) ? &last : nullptr;
+    if (!has_valid_buffers(reduction, is_root, is_root)) return nullptr;
+    return own->learning.may_go_by(collective) ? &last : nullptr;
 }
 
 // Not 0 where an Allreduce is so short that its instructions count.
@@ -158,6 +177,8 @@ inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MP
     if (last.line_bytes == 0 || !last.is_for(count, type, op)) return false;
     if (send == nullptr || receive == nullptr || receive == MPI_IN_PLACE || send == receive) return false;
     if (DeviceMemory::may_be_any()) [[unlikely]]
+        return false;
+    if (!own->learning.may_go_by(Collective::allreduce)) [[unlikely]]
         return false;
     const void* operand = send == MPI_IN_PLACE ? receive : send;
     ++own->uses;
@@ -185,6 +206,11 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
         [&](Communicator& communicator) {
             const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
             return known != nullptr && known->element_bytes != 0;
+        },
+        [&](Communicator& communicator) {
+            const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
+            return known != nullptr && known->kernel != nullptr && known->element_bytes != 0 &&
+                   (known->is_exact || communicator.own().learning.takes_any_bits());
         },
         [&] { return commutes(reduction.op); },
         [&](Communicator& communicator, const Decision& decision) {
@@ -245,7 +271,8 @@ __attribute__((noinline)) int barrier(MPI_Comm comm) {
                 comm, [&](MPI_Request* request) { return mpi.Ibarrier(comm, request); },
                 [&] { return onward.Barrier(comm); });
         },
-        [](Communicator&) { return Screening::fine(); }, [](Communicator&) { return true; }, [] { return true; },
+        [](Communicator&) { return Screening::fine(); }, [](Communicator&) { return true; },
+        [](Communicator&) { return true; }, [] { return true; },
         [](Communicator& communicator, const Decision& decision) {
             return decision.shared ? run_shared_barrier(communicator) : run_barrier(communicator, decision);
         });
@@ -294,8 +321,9 @@ int wrap_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datat
 
 int wrap_Barrier(MPI_Comm comm) {
     Communicator* known = Communicator::find(comm);
-    const OwnAlgorithms* own = own_of(known, Collective::barrier);
-    if (own == nullptr || own->repeated_barrier.plan == nullptr) return barrier(comm);
+    OwnAlgorithms* own = own_of(known, Collective::barrier);
+    if (own == nullptr || own->repeated_barrier.plan == nullptr || !own->learning.may_go_by(Collective::barrier))
+        return barrier(comm);
     const auto& last = own->repeated_barrier;
     return noted(name_of(Collective::barrier), 0, MPI_BYTE, last.decision->what, last.decision->why,
                  [&] { return repeat_barrier(*known, last); });

@@ -10,6 +10,7 @@
 
 #include "intercept/calls/arguments.hpp"
 #include "intercept/calls/guarded.hpp"
+#include "intercept/calls/learned_call.hpp"
 #include "intercept/communicator/communicator.hpp"
 #include "progress/network/vendor.hpp"
 
@@ -52,14 +53,14 @@ inline bool is_error_of_arguments(int status) {
 
 // One collective call: `pass_on` gives it to the vendor, `screen(communicator)` looks at its arguments,
 // `may_be_shared(communicator)` says whether it can run over shared memory (by operation and type, which are those of all ranks),
-// `commutes` whether its operation does, and `run` runs it here.
+// `may_be_tried(communicator)` whether candidates may be tried on it (by the same), `commutes` whether its operation does, and `run` runs it here.
 //
 // While calls on the communicator are counted, it is the vendor who judges, and a call that it rejects for its arguments
 // does not count: one rank may make it alone and go on.
 template <Collective collective, typename Count, typename PassOn, typename Screen, typename MayBeShared,
-          typename Commutes, typename Run>
+          typename MayBeTried, typename Commutes, typename Run>
 inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, Screen&& screen,
-                    MayBeShared&& may_be_shared, Commutes&& commutes, Run&& run) {
+                    MayBeShared&& may_be_shared, MayBeTried&& may_be_tried, Commutes&& commutes, Run&& run) {
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
     if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {
@@ -70,6 +71,7 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
         return status != MPI_SUCCESS ? status : guarded(comm, [&] { return counted; });
     }
     const Decision* decision = nullptr;
+    Learning::Turn turn;
     const char* why = communicator->why_vendor(collective);
     if (why == nullptr) {
         const Screening screening = screen(*communicator);
@@ -81,6 +83,13 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
     if (why == nullptr) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
         decision = &decide(communicator->own().decisions->blocking[static_cast<std::size_t>(collective)], bytes);
+        if (communicator->own().learning.is_on()) {
+            count_learned_call(*communicator, collective, bytes);
+            if ((bytes != 0 || !has_message(collective)) && may_be_tried(*communicator)) {
+                turn = communicator->own().learning.next(collective, bytes, *decision);
+                decision = turn.decision;
+            }
+        }
         if (bytes == 0 && has_message(collective))
             why = reason::no_bytes;
         else if (!decision->is_own())
@@ -95,8 +104,15 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
             why = nullptr;
         }
     }
-    if (why != nullptr) return noted(name, count, type, "vendor", why, pass_on);
-    return noted(name, count, type, decision->what, decision->why, [&] { return run(*communicator, *decision); });
+    const bool is_vendors = why != nullptr;
+    const std::string_view what = is_vendors ? std::string_view("vendor") : decision->what;
+    const auto make = [&] { return is_vendors ? pass_on() : run(*communicator, *decision); };
+    const char* because = is_vendors ? why : decision->why.c_str();
+    if (turn.decision == nullptr) [[likely]]
+        return noted(name, count, type, what, because, make);
+    if (turn.why != nullptr) because = turn.why;
+    return noted(name, count, type, what, because,
+                 [&] { return timed(communicator->own(), collective, turn, make); });
 }
 
 }  // namespace hcoll

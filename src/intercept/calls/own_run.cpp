@@ -89,7 +89,8 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
                      .type = type,
                      .element_bytes = is_contiguous(type) ? static_cast<std::size_t>(type_size(type)) : 0,
                      .kernel = kernel,
-                     .is_proven = kernel != nullptr});
+                     .is_proven = kernel != nullptr,
+                     .is_exact = is_exact(op, type)});
     std::swap(known.back(), known.front());
     return &known.front();
 }
@@ -101,7 +102,8 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
         ++own.uses;
         const std::uint64_t type_bytes = type_size(type);
         const std::uint64_t room = count * type_bytes;
-        const PlanKey key{.collective = Collective::bcast, .root = root, .units = length};
+        const PlanKey key{
+            .collective = Collective::bcast, .root = root, .units = length, .decision = &decision};
         const auto plan = find_plan(own.plans, communicator, decision, key);
         // Ranks may describe the same bytes by different types: what travels are the bytes of the signature. Where this rank
         // has no room for all of them, the plan runs elsewhere, and it gets what fits.
@@ -143,7 +145,8 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
                           .ordered = commutes == 0,
                           .root = reduction.root,
                           .unit_bytes = size,
-                          .units = reduction.count};
+                          .units = reduction.count,
+                          .decision = &decision};
         const auto plan = find_plan(own.plans, communicator, decision, key);
         const std::size_t contiguous_bytes = has_no_gaps(own, reduction.type) ? size : 0;
         ElementOperations operations(reduction.type, reduction.op, own.duplicate, own.rank, contiguous_bytes);
@@ -185,7 +188,11 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
         const bool receives = is_scatter ? !in_place : has_all;
         const std::uint64_t block = sends ? blocks.send_count * type_size(blocks.send_type)
                                           : blocks.receive_count * type_size(blocks.receive_type);
-        const PlanKey key{.collective = collective, .in_place = in_place, .root = blocks.root, .units = block};
+        const PlanKey key{.collective = collective,
+                          .in_place = in_place,
+                          .root = blocks.root,
+                          .units = block,
+                          .decision = &decision};
         const auto plan = own.plans.get(key, [&] {
             return decision.algorithm->build({.ranks = communicator.size(),
                                               .rank = rank,
@@ -238,7 +245,7 @@ int run_barrier(Communicator& communicator, const Decision& decision) {
     return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         ++own.uses;
-        const auto plan = own.plans.get({.collective = Collective::barrier, .units = 1}, [&] {
+        const auto plan = own.plans.get({.collective = Collective::barrier, .units = 1, .decision = &decision}, [&] {
             return decision.algorithm->build({.ranks = communicator.size(),
                                               .rank = communicator.rank(),
                                               .units = 1,

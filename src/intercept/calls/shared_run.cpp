@@ -124,6 +124,10 @@ int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t co
         const bool is_root = own.rank == root;
         call.length = is_root ? room : node.await_bcast(root);
         call.decision = &decide(own.decisions->blocking[static_cast<std::size_t>(Collective::bcast)], call.length);
+        if (own.learning.is_on() && call.length != 0) {
+            call.turn = own.learning.next(Collective::bcast, call.length, *call.decision);
+            call.decision = call.turn.decision;
+        }
         call.is_over = call.decision->shared && call.length != 0;
         if (call.is_over) [[likely]]
             return run_shared_bcast(own, *call.decision, buffer, count, type, root, call.length, room);

@@ -79,12 +79,6 @@ std::uint64_t first_look(MPI_Comm handle, Reach reach, const Settings& settings)
     return handle == MPI_COMM_WORLD ? of_world : of_others;
 }
 
-// Does every rank wait for every other one in it, whatever the MPI library does?
-bool waits_for_all(Collective collective, std::uint64_t bytes) {
-    if (collective == Collective::barrier) return true;
-    return bytes != 0 && (collective == Collective::allreduce || collective == Collective::allgather);
-}
-
 }  // namespace
 
 // ---- found and counted ----

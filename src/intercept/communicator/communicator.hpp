@@ -61,6 +61,12 @@ inline constexpr const char* device = "a GPU runtime is loaded that cannot be as
 inline constexpr const char* not_watched = "the MPI library does not tell when it is freed";
 }  // namespace reason
 
+// Does every rank wait for every other one in it, whatever the MPI library does?
+inline bool waits_for_all(Collective collective, std::uint64_t bytes) {
+    if (collective == Collective::barrier) return true;
+    return bytes != 0 && (collective == Collective::allreduce || collective == Collective::allgather);
+}
+
 class Communicator {
 public:
     // Takes the memory that the library needs to know communicators by, before any call. May throw std::bad_alloc.

@@ -14,15 +14,21 @@ bool leaves_all_to_vendor(const DecisionTable& table) {
     return true;
 }
 
-CallDecisions::CallDecisions(DecisionTables of_blocking, NonblockingTables of_nonblocking, const Placement& placement)
-    : blocking(std::move(of_blocking)), nonblocking(std::move(of_nonblocking)) {
+CallDecisions::CallDecisions(DecisionTables of_blocking, NonblockingTables of_nonblocking, TrialTables of_trials,
+                             const Placement& placement)
+    : blocking(std::move(of_blocking)), nonblocking(std::move(of_nonblocking)), trials(std::move(of_trials)) {
     for (DecisionTable& table : blocking)
         for (SizeRange& range : table) range.decision.note_order(placement);
+    for (TrialTable& table : trials)
+        for (TrialRange& range : table)
+            for (Decision& decision : range.others) decision.note_order(placement);
     const auto why_vendor = [](const DecisionTable& table) {
         return leaves_all_to_vendor(table) ? table.front().decision.why.c_str() : nullptr;
     };
     std::transform(blocking.begin(), blocking.end(), vendor_only.begin(), why_vendor);
     std::transform(nonblocking.begin(), nonblocking.end(), nonblocking_vendor_only.begin(), why_vendor);
+    for (std::size_t i = 0; i < collective_count; ++i)
+        if (!trials[i].empty()) vendor_only[i] = nullptr;
 }
 
 void OwnAlgorithms::revoke() {
@@ -34,7 +40,27 @@ void OwnAlgorithms::revoke() {
                 log_line(LogLevel::warn, "a duplicate cannot be revoked (MPI error {})", status);
 }
 
+void OwnAlgorithms::prepare_to_learn(const Settings& settings) {
+    const auto is_empty = [](const TrialTable& table) { return table.empty(); };
+    if (std::all_of(decisions->trials.begin(), decisions->trials.end(), is_empty)) return;
+    agreement = std::make_unique<LearningAgreement>();
+    learning = Learning(&decisions->trials, settings.tune, settings.bits);
+}
+
+void OwnAlgorithms::learn_no_more() {
+    learning = Learning();
+    for (std::size_t i = 0; i < collective_count; ++i) forget_repeated(static_cast<Collective>(i));
+}
+
+void OwnAlgorithms::forget_repeated(Collective collective) {
+    repeated_reductions[static_cast<std::size_t>(collective)] = {};
+    if (collective == Collective::bcast) repeated_bcast = {};
+    if (collective == Collective::barrier) repeated_barrier = {};
+}
+
 void OwnAlgorithms::decide_by(std::shared_ptr<const CallDecisions> others) {
+    // What a communicator was asked to run is tried against nothing.
+    learning = Learning();
     plans.clear();
     nonblocking.plans.clear();
     repeated_reductions = {};
@@ -44,6 +70,10 @@ void OwnAlgorithms::decide_by(std::shared_ptr<const CallDecisions> others) {
 }
 
 void OwnAlgorithms::free_communicators() {
+    // All ranks have begun it.
+    if (agreement != nullptr && agreement->request != MPI_REQUEST_NULL)
+        if (const int status = mpi.Wait(&agreement->request, MPI_STATUS_IGNORE); status != MPI_SUCCESS)
+            log_line(LogLevel::warn, "what calls have cost cannot be agreed on (MPI error {})", status);
     if (neighbors.is_complete()) {
         neighbors.free();
         duplicate = MPI_COMM_NULL;

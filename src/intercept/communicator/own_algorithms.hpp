@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "intercept/communicator/common_clock.hpp"
 #include "intercept/communicator/neighbors.hpp"
 #include "intercept/communicator/shared_rooms.hpp"
 #include "intercept/types/packing_transport.hpp"
@@ -22,6 +23,7 @@
 #include "progress/node/node_peers.hpp"
 #include "progress/node/routed_transport.hpp"
 #include "topology/placement.hpp"
+#include "tuning/learning.hpp"
 #include "tuning/selection.hpp"
 
 namespace hcoll {
@@ -33,12 +35,14 @@ bool leaves_all_to_vendor(const DecisionTable& table);
 
 // What the calls of communicators of the same processes run. Not changed once it is made; from any thread.
 struct CallDecisions {
-    CallDecisions(DecisionTables of_blocking, NonblockingTables of_nonblocking, const Placement& placement);
+    CallDecisions(DecisionTables of_blocking, NonblockingTables of_nonblocking, TrialTables of_trials,
+                  const Placement& placement);
     CallDecisions(const CallDecisions&) = delete;
     CallDecisions& operator=(const CallDecisions&) = delete;
 
     DecisionTables blocking;
     NonblockingTables nonblocking;
+    TrialTables trials;  // of the blocking ones
     // Why no message of a collective runs here; nullptr where some do.
     std::array<const char*, collective_count> vendor_only{};
     std::array<const char*, nonblocking_count> nonblocking_vendor_only{};
@@ -81,6 +85,15 @@ private:
     std::atomic<int> under_way_{0};
     std::uint64_t oldest_ = 0;  // that has not ended
     std::vector<bool> ended_;   // by number, modulo its size, of those from oldest_ on
+};
+
+// How the ranks of a communicator come to know what their calls have cost (tuning/learning.hpp): what was told, and what became of it.
+struct LearningAgreement {
+    Learning::Words mine{};
+    Learning::Words all{};
+    MPI_Request request = MPI_REQUEST_NULL;  // begun in a call in which not all ranks wait for all
+    std::uint64_t use_at = 0;                // by that call at the latest what it says is used
+    std::uint64_t nanoseconds = 0;           // that the last one took
 };
 
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
@@ -149,6 +162,7 @@ struct OwnAlgorithms {
         std::size_t element_bytes;  // 0 where elements have gaps
         Kernel kernel;              // nullptr where the vendor combines
         bool is_proven;             // MPI defines the pair (there is a kernel), or the vendor takes it
+        bool is_exact;              // its bits do not depend on the algorithm
     };
     // No more than there is room for from the beginning: they are looked up where no lack of memory can be told.
     static constexpr std::size_t most_known_reductions = 16;
@@ -189,6 +203,15 @@ struct OwnAlgorithms {
         std::unique_ptr<std::byte[]> memory = nullptr;
     };
     RepeatedBarrier repeated_barrier;
+    // What its calls teach; off where nothing is tried.
+    Learning learning;
+    std::unique_ptr<LearningAgreement> agreement;  // where it is on
+    CommonClock clock;
+    // Takes the memory for learning, where its decisions have something to try.
+    void prepare_to_learn(const Settings& settings);
+    void learn_no_more();
+    // A call like the one before may run something else.
+    void forget_repeated(Collective collective);
     // Other decisions hold from now on, on all ranks: plans and calls that were kept are of those before.
     void decide_by(std::shared_ptr<const CallDecisions> others);
     MPI_Datatype contiguous_type = MPI_DATATYPE_NULL;  // the predefined type without gaps that was used last

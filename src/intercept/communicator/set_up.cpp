@@ -34,10 +34,20 @@ bool SetUp::is_true_anywhere(bool here) const {
 }
 
 // What was used so often, by calls and bytes, is worth the time that it takes; longer, where communicators were freed soon.
-bool SetUp::is_earned() const {
+bool SetUp::is_earned() const { return of_.is_at_once || is_used_much(); }
+
+bool SetUp::is_used_much() const {
     constexpr std::uint64_t enough = 32;
     constexpr std::uint64_t bytes_of_a_call = 16 << 10;
-    return of_.is_at_once || of_.calls + of_.bytes / bytes_of_a_call >= enough << ProcessGroups::get().caution();
+    return of_.calls + of_.bytes / bytes_of_a_call >= enough << ProcessGroups::get().caution();
+}
+
+// Does everything stay with the vendor until something is found to be faster? Who makes few calls pays nothing for that.
+bool SetUp::is_only_to_learn() const {
+    const DecisionTables& blocking = facts_.decisions != nullptr ? facts_.decisions->blocking : blocking_;
+    const NonblockingTables& nonblocking = facts_.decisions != nullptr ? facts_.decisions->nonblocking : nonblocking_;
+    return !of_.wants_everything && std::all_of(blocking.begin(), blocking.end(), leaves_all_to_vendor) &&
+           std::all_of(nonblocking.begin(), nonblocking.end(), leaves_all_to_vendor);
 }
 
 // What this rank knows of `group_`.
@@ -83,6 +93,7 @@ bool SetUp::meet() {
     all_[no_progress] = Background::get().is_possible_on(of_.reach == Reach::world) ? 0 : 1;
     all_[fewest_tags] = ~static_cast<std::uint64_t>(tag_upper_bound(of_.handle));
     all_[unearned] = is_earned() ? 0 : 1;
+    all_[too_few_calls] = is_used_much() || settings().setup_calls != automatic_setup_calls ? 0 : 1;
     all_[offset] = told_offset;
     all_[inverse_offset] = ~told_offset;
     all_[serial] = groups.draw_serial();
@@ -158,6 +169,7 @@ SetUp::Result SetUp::choose() {
         facts_ = *known_facts_;
     else if (const char* why = find_facts(); why != nullptr)
         return {.why_vendor = why};
+    if (all_[too_few_calls] != 0 && is_only_to_learn()) return {.why_later = reason::first_calls};
     if (all_[no_room] != 0) {
         if (OwnAlgorithms* taken = take_over_little_used(); taken != nullptr) return {.own = taken, .group = group_};
         if (!settings().reproducible) return {.why_later = reason::limit};

@@ -59,6 +59,7 @@ private:
         no_progress,
         fewest_tags,
         unearned,
+        too_few_calls,  // too little for learning to gain anything
         offset,
         inverse_offset,
         serial,
@@ -80,6 +81,8 @@ private:
     bool find_group();
     void tell_about_group();
     bool is_earned() const;
+    bool is_used_much() const;
+    bool is_only_to_learn() const;
     OwnAlgorithms* take_over_little_used();
 
     const char* find_facts();
@@ -87,6 +90,7 @@ private:
     std::shared_ptr<const Placement> find_placement() const;
     DecisionTables make_decisions(const Placement& placement, bool has_shared_memory) const;
     NonblockingTables make_nonblocking_decisions(const Placement& placement, int ranks_of_node) const;
+    TrialTables make_trials(const Placement& placement, bool has_shared_memory) const;
     const char* make();
     const char* make_in_room();
     bool has_facts() const { return all_[facts] != 0 && all_[facts] == ~all_[inverse_facts]; }
@@ -98,6 +102,7 @@ private:
     MPI_Comm make_leaders(MPI_Comm duplicate);
     void make_carriers();
     bool keep();
+    void compare_clocks();
     void give_back();
     Result make_among_neighbors();
     const char* make_with(const Neighbors& neighbors);
@@ -125,6 +130,7 @@ private:
     // What becomes of facts_.decisions, until all is found.
     DecisionTables blocking_;
     NonblockingTables nonblocking_;
+    TrialTables trials_;
     bool has_failed_ = false;               // this rank, for want of memory, which the others have to be told
     const Neighbors* neighbors_ = nullptr;  // by which ranks agree, where they keep to them
     MPI_Comm duplicate_ = MPI_COMM_NULL;    // while it is made

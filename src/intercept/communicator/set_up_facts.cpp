@@ -32,13 +32,14 @@ const char* SetUp::find_facts() {
     const bool has_memory = has_memory_for([&] {
         blocking_ = make_decisions(placement, shares_memory);
         nonblocking_ = make_nonblocking_decisions(placement, ranks_of_node);
+        trials_ = make_trials(placement, shares_memory);
         left_to_vendor.fill(vendor_without_progress());
     });
     if (is_true_anywhere(!has_memory)) return reason::no_memory;
     if (!may_run_in_background(ranks_of_node)) nonblocking_ = std::move(left_to_vendor);
-    if (!of_.wants_everything && std::all_of(blocking_.begin(), blocking_.end(), leaves_all_to_vendor) &&
-        std::all_of(nonblocking_.begin(), nonblocking_.end(), leaves_all_to_vendor))
-        return reason::settings;
+    const bool tries_nothing =
+        std::all_of(trials_.begin(), trials_.end(), [](const TrialTable& table) { return table.empty(); });
+    if (tries_nothing && is_only_to_learn()) return reason::settings;
     return nullptr;
 }
 
@@ -69,6 +70,15 @@ DecisionTables SetUp::make_decisions(const Placement& placement, bool has_shared
         decisions[i] = make_decision_table(settings(), Process::vendor_kind(), static_cast<Collective>(i), placement,
                                            has_shared_memory);
     return decisions;
+}
+
+// Of a communicator that is asked to run what nobody would choose nothing is tried.
+TrialTables SetUp::make_trials(const Placement& placement, bool has_shared_memory) const {
+    TrialTables trials;
+    if (of_.wants_everything) return trials;
+    for (std::size_t i = 0; i < collective_count; ++i)
+        trials[i] = make_trial_table(settings(), static_cast<Collective>(i), placement, has_shared_memory, blocking_[i]);
+    return trials;
 }
 
 NonblockingTables SetUp::make_nonblocking_decisions(const Placement& placement, int ranks_of_node) const {

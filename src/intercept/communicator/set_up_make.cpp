@@ -37,10 +37,17 @@ MPI_Comm make_own_communicator(MPI_Comm parent) {
     return is_simulated ? parent : make_communicator(parent, nullptr);
 }
 
-bool is_any_decision(const DecisionTables& decisions, bool (*is_it)(const Decision&)) {
-    return std::any_of(decisions.begin(), decisions.end(), [&](const DecisionTable& table) {
-        return std::any_of(table.begin(), table.end(), [&](const SizeRange& range) { return is_it(range.decision); });
-    });
+bool is_any_decision(const DecisionTables& decisions, const TrialTables& trials, bool (*is_it)(const Decision&)) {
+    return std::any_of(decisions.begin(), decisions.end(),
+                       [&](const DecisionTable& table) {
+                           return std::any_of(table.begin(), table.end(),
+                                              [&](const SizeRange& range) { return is_it(range.decision); });
+                       }) ||
+           std::any_of(trials.begin(), trials.end(), [&](const TrialTable& table) {
+               return std::any_of(table.begin(), table.end(), [&](const TrialRange& range) {
+                   return std::any_of(range.others.begin(), range.others.end(), is_it);
+               });
+           });
 }
 
 }  // namespace
@@ -51,6 +58,7 @@ void SetUp::copy_decisions() {
     has_failed_ |= !has_memory_for([&] {
         blocking_ = facts_.decisions->blocking;
         nonblocking_ = facts_.decisions->nonblocking;
+        trials_ = facts_.decisions->trials;
     });
     facts_.decisions = nullptr;
 }
@@ -103,11 +111,13 @@ const char* SetUp::make_in_room() {
         if (enter(room_) != 0) throw std::bad_alloc();
         if (facts_.copies != nullptr) own_->node->adopt_single_copy(facts_.copies);
         own_->decisions = facts_.decisions;
+        own_->prepare_to_learn(settings());
         part.emplace_back();
     });
     std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, has_memory ? 0U : 1U};
     const bool has_met = agree(lacks);
     if (has_met && lacks[1] == 0) {
+        compare_clocks();
         part.front().own = std::move(own_);
         kept_ = ProcessGroups::get().add(*group_, part);
         return nullptr;
@@ -122,18 +132,27 @@ const char* SetUp::make_in_room() {
     return reason::no_context;
 }
 
+// Calls over several nodes are timed by a clock that all ranks have in common.
+void SetUp::compare_clocks() {
+    if (!own_->learning.is_on() || facts_.placement->nodes() == 1) return;
+    if (is_true_anywhere(own_->clock.compare(own_->duplicate, *facts_.placement, of_.rank) != MPI_SUCCESS))
+        own_->learn_no_more();
+}
+
 // What its calls run is decided, and its group has it: the same on all ranks, after which nothing can fail on one of them alone.
 bool SetUp::keep() {
     std::list<ProcessGroup::Part> part;
     const bool has_memory = has_memory_for([&] {
         facts_.decisions =
-            std::make_shared<const CallDecisions>(std::move(blocking_), std::move(nonblocking_), *facts_.placement);
+            std::make_shared<const CallDecisions>(std::move(blocking_), std::move(nonblocking_), std::move(trials_), *facts_.placement);
         own_->decisions = facts_.decisions;
+        own_->prepare_to_learn(settings());
         facts_.serial = all_[serial];
         ProcessGroups::get().learn(*group_, facts_);
         part.emplace_back();
     });
     if (is_true_anywhere(has_failed_ || !has_memory)) return false;
+    compare_clocks();
     part.front().own = std::move(own_);
     kept_ = ProcessGroups::get().add(*group_, part);
     return true;
@@ -150,8 +169,9 @@ void SetUp::give_back() {
 bool SetUp::wants_leaders() const {
     const CallDecisions* known = facts_.decisions.get();
     return facts_.placement->nodes() != 1 &&
-           (of_.wants_everything || is_any_decision(known != nullptr ? known->blocking : blocking_,
-                                                    [](const Decision& decision) { return decision.wants_leaders(); }));
+           (of_.wants_everything ||
+            is_any_decision(known != nullptr ? known->blocking : blocking_, known != nullptr ? known->trials : trials_,
+                            [](const Decision& decision) { return decision.wants_leaders(); }));
 }
 
 // A communicator of the nodes' leaders, where a decision wants one. Without it, those algorithms use the library's own trees, on all
@@ -183,22 +203,31 @@ void SetUp::make_carriers() {
     const bool shares_memory = settings().shared_memory && placement.most_ranks_of_a_node() > 1;
     // On one node a Bcast that goes another way is announced over it.
     const bool announces = shares_memory && placement.nodes() == 1 &&
-                           !leaves_all_to_vendor(blocking_[static_cast<std::size_t>(Collective::bcast)]);
+                           !(leaves_all_to_vendor(blocking_[static_cast<std::size_t>(Collective::bcast)]) &&
+                             trials_[static_cast<std::size_t>(Collective::bcast)].empty());
     const SegmentUse use{
         .collectives = announces || (of_.wants_everything && shares_memory && placement.nodes() == 1) ||
-                       is_any_decision(blocking_, [](const Decision& decision) { return decision.shared; }),
-        .messages = shares_memory && (of_.wants_everything || is_any_decision(blocking_, [](const Decision& decision) {
+                       is_any_decision(blocking_, trials_, [](const Decision& decision) { return decision.shared; }),
+        .messages = shares_memory && (of_.wants_everything || is_any_decision(blocking_, trials_, [](const Decision& decision) {
                                           return decision.algorithm != nullptr;
                                       }))};
     if ((use.collectives || use.messages) && !make_segment(use) && use.collectives)
-        has_failed_ = !has_memory_for([&] { blocking_ = make_decisions(placement, false); });
+        has_failed_ = !has_memory_for([&] {
+            blocking_ = make_decisions(placement, false);
+            trials_ = make_trials(placement, false);
+        });
     const bool wants_single_copy =
-        own_->node != nullptr && (of_.wants_everything || is_any_decision(blocking_, [](const Decision& decision) {
+        own_->node != nullptr && (of_.wants_everything || is_any_decision(blocking_, trials_, [](const Decision& decision) {
                                       return decision.single_copy != 0;
                                   }));
     facts_.rooms = may_share_rooms() ? own_->rooms : nullptr;
     facts_.copies = nullptr;
-    if (!wants_single_copy || !find_single_copy(settings().single_copy)) return;
+    if (!wants_single_copy || !find_single_copy(settings().single_copy)) {
+        for (TrialTable& table : trials_)
+            for (TrialRange& range : table)
+                std::erase_if(range.others, [](const Decision& each) { return each.single_copy != 0; });
+        return;
+    }
     // What the rules say is for cores that are far apart; whom a setting or a table asks for it gets it.
     if (has_facts() || settings().single_copy != SingleCopyWay::automatic || is_single_copy_faster()) return;
     has_failed_ = !has_memory_for([&] {

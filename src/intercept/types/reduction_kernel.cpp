@@ -148,15 +148,45 @@ private:
                                   {MPI_MAXLOC, Operation::maxloc}}};
 };
 
+const KnownOperations& known_operations() {
+    static const KnownOperations operations;
+    return operations;
+}
+
+const KnownTypes& known_types() {
+    static const KnownTypes types;
+    return types;
+}
+
 }  // namespace
 
 Kernel find_kernel(MPI_Op op, MPI_Datatype type) {
-    static const KnownOperations operations;
-    static const KnownTypes types;
-    const Operation* operation = operations.find(op);
+    const Operation* operation = known_operations().find(op);
     if (operation == nullptr) return nullptr;
-    const KernelRow* kernels = types.find(type);
+    const KernelRow* kernels = known_types().find(type);
     return kernels == nullptr ? nullptr : kernels->plain[static_cast<std::size_t>(*operation)];
+}
+
+bool is_exact(MPI_Op op, MPI_Datatype type) {
+    const Operation* operation = known_operations().find(op);
+    const KernelRow* kernels = known_types().find(type);
+    if (operation == nullptr || kernels == nullptr) return false;
+    const auto element = static_cast<Element>(kernels - &chosen_kernel_variant().table->rows[0]);
+    const bool is_signed = element == Element::int32 || element == Element::int64;
+    const bool is_unsigned = element == Element::uint32 || element == Element::uint64;
+    switch (*operation) {
+        case Operation::min:
+        case Operation::max: return is_signed;
+        case Operation::sum:
+        case Operation::prod:
+        case Operation::land:
+        case Operation::lor:
+        case Operation::lxor:
+        case Operation::band:
+        case Operation::bor:
+        case Operation::bxor: return is_signed || is_unsigned;
+        default: return false;
+    }
 }
 
 }  // namespace hcoll

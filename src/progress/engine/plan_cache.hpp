@@ -16,6 +16,8 @@ struct PlanKey {
     std::int32_t root = 0;
     std::uint64_t unit_bytes = 1;
     std::uint64_t units = 0;
+    // Whose plan it is, where calls of one kind may run several (an address that lives as long as the cache's owner has it).
+    const void* decision = nullptr;
 
     friend bool operator==(const PlanKey&, const PlanKey&) = default;
 };
@@ -24,7 +26,7 @@ struct PlanKeyHash {
     std::size_t operator()(const PlanKey& key) const {
         std::uint64_t hash = key.units;
         for (const std::uint64_t part :
-             {key.unit_bytes, static_cast<std::uint64_t>(key.root),
+             {key.unit_bytes, static_cast<std::uint64_t>(key.root), static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(key.decision)),
               static_cast<std::uint64_t>(key.collective) * 4 + (key.in_place ? 2U : 0U) + (key.ordered ? 1U : 0U)})
             hash = (hash ^ part) * 0x9E3779B97F4A7C15ULL;
         return static_cast<std::size_t>(hash ^ (hash >> 32));

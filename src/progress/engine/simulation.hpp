@@ -14,6 +14,8 @@ inline constexpr bool is_simulated = true;
 
 // The number of the simulated process that runs; 0 outside of all.
 std::size_t simulated_process();
+// The time in the simulation.
+std::uint64_t simulated_nanoseconds();
 
 // What the library's own work costs.
 struct SimulatedCosts {
@@ -32,6 +34,7 @@ bool charge_reduction(std::uint64_t bytes);
 
 inline constexpr bool is_simulated = false;
 inline constexpr std::size_t simulated_process() { return 0; }
+inline constexpr std::uint64_t simulated_nanoseconds() { return 0; }
 inline constexpr bool charge_copy(std::uint64_t) { return true; }
 inline constexpr bool charge_reduction(std::uint64_t) { return true; }
 

@@ -1,0 +1,169 @@
+// What the places of one communicator have learned, and how its ranks agree on it (LIBHCOLL_TUNE).
+//
+// Calls of the communicator are numbered: that number is the same on all ranks, whatever its place. Everything that has to happen on all ranks
+// at the same time goes by it, or by what was agreed: when ranks agree next, which call is a sample. So a wrong program, whose ranks take one
+// call for different places, disturbs that call alone: at the next agreement its ranks see that they have counted differently, and leave the
+// place alone from then on.
+//
+//   call 1 ... 32      agree     ...          agree                agree
+//        |               |                      |                    |
+//        counted         those called often     a round's costs      samples of what is settled
+//                        are tried from here    are known            (every 16th call or so)
+//
+// Ranks agree by the largest of each number that any of them tells (one Allreduce of most_words words): of a timed call that is the last
+// arrival and the last exit, on a clock that they have in common. **The cost of a call is its last exit less its last arrival.** Waiting for
+// late ranks is no part of it, whoever is late; a root that leaves early and pays for it in the next call pays for it in the sum; and of calls in
+// a row the costs add up to what the slowest rank took for all of them, since each arrives when it has left the call before.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tuning/place_learning.hpp"
+#include "tuning/trial_candidates.hpp"
+
+namespace hcoll {
+
+// Of a collective and the bytes of its message: 0, or the number of bits that the number of bytes has.
+struct PlaceKey {
+    Collective collective = Collective::bcast;
+    int size_class = 0;
+
+    static PlaceKey of(Collective collective, std::uint64_t bytes);
+    std::uint64_t fewest_bytes() const { return size_class == 0 ? 0 : std::uint64_t{1} << (size_class - 1); }
+    friend bool operator==(const PlaceKey&, const PlaceKey&) = default;
+};
+
+// Used by one thread at a time. Takes memory when it is made, and never again.
+class Learning {
+public:
+    static constexpr std::size_t most_places = 24;
+
+    // None: nothing is learned, and every call runs what is usual.
+    Learning() = default;
+    // `tables` have to live as long. May throw std::bad_alloc.
+    Learning(const TrialTables* tables, TuneMode mode, BitsPromise bits);
+
+    bool is_on() const { return tables_ != nullptr; }
+    // May it also be calls whose bits depend on the algorithm?
+    bool takes_any_bits() const { return takes_any_bits_; }
+
+    // ---- a call, on all ranks ----
+
+    // A call like the last one of that collective that ran an own algorithm: may it go by without a look? False: look.
+    bool may_go_by(Collective collective) {
+        if (calls_ + 1 >= look_at_) return false;
+        ++calls_;
+        ++gone_by_[static_cast<std::size_t>(collective)].calls;
+        return true;
+    }
+    // Any other.
+    void count_call() { ++calls_; }
+    std::uint64_t calls() const { return calls_; }
+    // Shall the ranks agree, in this call?
+    bool is_due() const { return calls_ >= due_; }
+    // May the call that comes be one that is timed? Where its place is not yet known.
+    bool may_time() const { return is_any_tried_ || calls_ + 1 >= sample_at_; }
+
+    // What a call runs.
+    struct Turn {
+        const Decision* decision = nullptr;
+        const char* why = nullptr;  // for reports; nullptr: as the decision says
+        int place = -1;             // where it is timed: for note()
+        int candidate = 0;
+        bool may_be_repeated = true;  // the next call like it may go by
+    };
+    // `decided`: what is usual.
+    Turn next(Collective collective, std::uint64_t bytes, const Decision& decided);
+    // On this rank it began and ended then, in nanoseconds of the common clock.
+    void note(const Turn& turn, std::uint64_t arrival, std::uint64_t exit);
+
+    // ---- agreement ----
+
+    static constexpr std::size_t most_slots = 4;
+    static constexpr std::size_t most_samples = PlaceLearning::most_in_round;
+    static constexpr std::size_t words_of_slot = 2 + 2 * most_samples;
+    enum Head : std::size_t { number, inverse_number, inverse_nanoseconds, wants_clock, head_words };
+    static constexpr std::size_t most_words = head_words + most_slots * words_of_slot;
+    using Words = std::array<std::uint64_t, most_words>;
+
+    // What this rank knows and no other. `nanoseconds`: how long the last agreement took it; `wants_clock`: clocks should be compared.
+    void tell(Words& words, std::uint64_t nanoseconds, bool wants_clock);
+    struct Outcome {
+        bool has_changed = false;   // calls may run something else from now on
+        bool wants_clock = false;   // somebody does
+        bool is_over = false;       // the ranks are out of step: nothing is learned any more
+    };
+    // `all`: the largest of what the ranks have told, each word by itself.
+    Outcome learn(const Words& all);
+
+    // ---- for reports ----
+
+    struct Place {
+        PlaceKey key;
+        const std::vector<Decision>* others = nullptr;
+        const Decision* usual = nullptr;  // of the last call
+        bool is_left_alone = false;       // the ranks have counted differently
+        bool has_news = false;            // it was settled by the last agreement
+        PlaceLearning learning{};
+        std::uint8_t samples = 0;
+        struct Sample {
+            std::uint8_t candidate;
+            std::uint64_t arrival;
+            std::uint64_t exit;
+        };
+        std::array<Sample, most_samples> sample{};
+
+        const Decision& decision(int candidate) const {
+            return candidate == PlaceLearning::usual ? *usual : (*others)[static_cast<std::size_t>(candidate - 1)];
+        }
+    };
+    std::span<const Place> places() const { return places_; }
+    void forget_news() {
+        for (Place& place : places_) place.has_news = false;
+    }
+
+private:
+    static constexpr std::uint8_t no_place = 0xff;
+    static constexpr std::size_t size_classes = 65;
+
+    Place* find(Collective collective, std::uint64_t bytes, const Decision& decided);
+    std::uint64_t check_of(const Place& place, std::size_t samples) const;
+    void choose_slots();
+    void add_gone_by();
+    void set_next();
+
+    const TrialTables* tables_ = nullptr;
+    TuneMode mode_ = TuneMode::automatic;
+    bool takes_any_bits_ = false;
+    std::uint64_t calls_ = 0;
+    std::uint64_t look_at_ = ~std::uint64_t{0};    // the next call that has to be looked at
+    std::uint64_t due_ = ~std::uint64_t{0};        // the ranks agree in the first call from here on that may
+    std::uint64_t sample_at_ = ~std::uint64_t{0};  // that call is a sample
+    std::uint64_t interval_ = 0;
+    bool is_any_tried_ = false;
+    bool is_agreeing_ = false;  // it was told, and is not yet agreed on
+    // Calls that went by, by collective, and the place that they are of.
+    struct GoneBy {
+        std::uint64_t calls = 0;
+        std::uint8_t place = no_place;
+    };
+    std::array<GoneBy, collective_count> gone_by_{};
+    std::array<std::array<std::uint8_t, size_classes>, collective_count> index_{};
+    std::vector<Place> places_;
+    std::size_t first_told_ = 0;
+    // What was told, until it is agreed on.
+    struct Told {
+        std::size_t place = 0;
+        std::size_t samples = 0;
+        std::size_t position = 0;
+        std::uint64_t calls = 0;
+        std::array<std::uint8_t, most_samples> candidate{};
+    };
+    std::array<Told, most_slots> told_{};
+    std::size_t slots_ = 0;
+};
+
+}  // namespace hcoll

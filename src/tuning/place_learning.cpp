@@ -1,0 +1,227 @@
+#include "tuning/place_learning.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hcoll {
+
+namespace {
+
+// Calls of a place before its candidates are tried: who is called less gains nothing by it.
+constexpr std::uint64_t often = 20;
+constexpr std::uint64_t often_if_long = 4;
+constexpr std::uint64_t long_bytes = 256 << 10;
+constexpr std::uint64_t warm_bytes = 1 << 20;
+
+// What trying may cost: so many calls of the best candidate, or that share of the time in the place.
+constexpr double regret_calls = 50;
+constexpr double regret_share = 0.01;
+// For a machine's first week (LIBHCOLL_TUNE=learn).
+constexpr double more_regret = 10;
+
+constexpr double hopeless_at_once = 4;
+constexpr double hopeless = 2;
+constexpr double certain = 3;  // standard errors
+// The MPI library keeps what would gain less.
+constexpr double least_gain = 1.02;
+constexpr std::uint32_t enough_samples = 96;
+constexpr std::uint32_t enough_samples_of_long = 24;
+// By so many samples whoever is behind by that much is taken for slower, certain or not.
+constexpr std::uint32_t some_samples = 24;
+
+// A settled place is looked at again after so many calls, and later where that has changed nothing.
+constexpr std::uint64_t first_patience = 2000;
+constexpr std::uint64_t most_patience = 64000;
+// It has become slower where the median of some samples says so.
+constexpr double slower_by = 1.3;
+constexpr std::size_t fewest_in_window = 4;
+
+constexpr double disturbance = 16;
+
+}  // namespace
+
+void CostSamples::add(double seconds) {
+    if (count_ >= 3) seconds = std::min(seconds, disturbance * mean_);
+    least_ = count_ == 0 ? seconds : std::min(least_, seconds);
+    ++count_;
+    const double off = seconds - mean_;
+    mean_ += off / count_;
+    squares_ += off * (seconds - mean_);
+}
+
+void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneMode mode) {
+    *this = PlaceLearning{};
+    state_ = candidates > 1 ? State::counted : State::settled;
+    mode_ = mode;
+    candidates_ = static_cast<std::uint8_t>(candidates);
+    vendor_ = static_cast<std::uint8_t>(vendor);
+    chosen_ = usual;
+    runner_up_ = vendor_;
+    is_long_ = bytes >= warm_bytes;
+    fewest_calls_ = mode == TuneMode::learn || bytes >= long_bytes ? often_if_long : often;
+    try_at_ = std::numeric_limits<std::uint64_t>::max();
+    patience_ = first_patience;
+}
+
+PlaceLearning::Turn PlaceLearning::next(bool may_sample) {
+    ++calls_;
+    if (state_ != State::tried) return {chosen_, state_ == State::settled && candidates_ > 1 && may_sample};
+    // The round is over: what was found out has yet to be agreed on.
+    if (position_ == length_) return {chosen_, false};
+    const Entry& entry = entries_[position_++];
+    return {entry.candidate, entry.counts};
+}
+
+std::size_t PlaceLearning::left() const {
+    return static_cast<std::size_t>(std::count(is_out_.begin(), is_out_.begin() + candidates_, false));
+}
+
+// All that are left, one after another, every other round backwards.
+void PlaceLearning::make_round() {
+    const std::size_t of_each = is_long_ ? (round_ == 0 ? 1 : 2) : left() > 2 ? 4 : 6;
+    const std::size_t calls = std::max<std::size_t>(1, std::min(of_each, most_in_round / left()));
+    length_ = 0;
+    position_ = 0;
+    has_regrets_ = true;
+    for (int i = 0; i < candidates_; ++i) {
+        const int candidate = round_ % 2 == 0 ? i : candidates_ - 1 - i;
+        if (is_out_[static_cast<std::size_t>(candidate)]) continue;
+        for (std::size_t call = 0; call < calls && length_ < most_in_round; ++call)
+            entries_[length_++] = {static_cast<std::uint8_t>(candidate), calls == 1 || is_long_ || call > 0};
+    }
+}
+
+int PlaceLearning::fastest() const {
+    int best = -1;
+    for (int i = 0; i < candidates_; ++i)
+        if (!is_out_[static_cast<std::size_t>(i)] && costs_of(i).count() != 0 &&
+            (best < 0 || costs_of(i).mean() < costs_of(best).mean()))
+            best = i;
+    return best < 0 ? chosen_ : best;
+}
+
+bool PlaceLearning::is_slower(int a, int b, double standard_errors) const {
+    const double behind = costs_of(a).mean() - costs_of(b).mean();
+    const double squared_error = costs_of(a).squared_error() + costs_of(b).squared_error();
+    return behind > 0 && behind * behind > standard_errors * standard_errors * squared_error;
+}
+
+double PlaceLearning::allowed_regret() const {
+    const double of_calls = regret_calls * costs_of(fastest()).mean();
+    return std::max(of_calls, regret_share * seconds_) * (mode_ == TuneMode::learn ? more_regret : 1);
+}
+
+// The fastest, unless the MPI library's is as fast as far as can be told.
+int PlaceLearning::choose() const {
+    const int best = fastest();
+    const int vendor = vendor_;
+    if (best == vendor || is_out_[static_cast<std::size_t>(vendor)] || costs_of(vendor).count() == 0) return best;
+    const bool gains = costs_of(vendor).mean() > least_gain * costs_of(best).mean();
+    return gains && is_slower(vendor, best, 1) ? best : vendor;
+}
+
+void PlaceLearning::settle() {
+    const int before = chosen_;
+    chosen_ = static_cast<std::uint8_t>(choose());
+    int second = -1;
+    for (int i = 0; i < candidates_; ++i)
+        if (i != chosen_ && costs_of(i).count() != 0 && (second < 0 || costs_of(i).mean() < costs_of(second).mean()))
+            second = i;
+    runner_up_ = static_cast<std::uint8_t>(second < 0 ? vendor_ : second);
+    state_ = State::settled;
+    if (before == chosen_ && decisions_ != 0) patience_ = std::min(2 * patience_, most_patience);
+    if (before != chosen_) patience_ = first_patience;
+    ++decisions_;
+    try_at_ = calls_seen_ + patience_;
+    baseline_ = cost();
+    deviation_ = std::sqrt(costs_of(chosen_).variance());
+}
+
+void PlaceLearning::end_round() {
+    const int best = fastest();
+    const double least = costs_of(best).mean();
+    double shortest = std::numeric_limits<double>::max();
+    for (int i = 0; i < candidates_; ++i)
+        if (costs_of(i).count() != 0) shortest = std::min(shortest, costs_of(i).least());
+    for (std::size_t i = 0; i < length_ && has_regrets_; ++i)
+        regret_ += std::max(0.0, costs_of(entries_[i].candidate).mean() - least);
+    has_regrets_ = false;
+    const std::uint32_t enough = is_long_ ? enough_samples_of_long : enough_samples;
+    for (int i = 0; i < candidates_; ++i) {
+        if (i == best || is_out_[static_cast<std::size_t>(i)]) continue;
+        const bool is_hopeless = round_ == 0 ? costs_of(i).least() > hopeless_at_once * shortest
+                                             : costs_of(i).mean() > hopeless * least;
+        const bool is_certain = round_ != 0 && is_slower(i, best, certain);
+        const bool is_behind = costs_of(i).count() >= std::min(some_samples, enough) && left() > 2 && is_slower(i, best, 1);
+        if (is_hopeless || is_certain || is_behind) is_out_[static_cast<std::size_t>(i)] = true;
+    }
+    if (round_ < std::numeric_limits<std::uint8_t>::max()) ++round_;
+    if (left() == 1 || costs_of(best).count() >= enough) return settle();
+    make_round();
+    double expected = 0;
+    for (std::size_t i = 0; i < length_; ++i)
+        expected += std::max(0.0, costs_of(entries_[i].candidate).mean() - least);
+    if (regret_ + expected > allowed_regret()) settle();
+}
+
+// Conditions may have changed: what is known of costs is of those before.
+void PlaceLearning::try_again() {
+    is_out_.fill(true);
+    for (const int each : {int{chosen_}, int{runner_up_}, int{vendor_}}) is_out_[static_cast<std::size_t>(each)] = false;
+    costs_ = {};
+    state_ = State::tried;
+    round_ = 1;
+    make_round();
+}
+
+// In a settled place. Is it time to try others?
+bool PlaceLearning::watch(std::span<const Cost> costs) {
+    std::array<double, most_in_round> window{};
+    std::size_t count = 0;
+    for (const Cost& each : costs)
+        if (each.candidate == chosen_ && count < window.size()) window[count++] = each.seconds;
+    bool is_slow = false;
+    if (count >= fewest_in_window) {
+        const auto middle = window.begin() + static_cast<std::ptrdiff_t>(count / 2);
+        std::nth_element(window.begin(), middle, window.begin() + static_cast<std::ptrdiff_t>(count));
+        is_slow = *middle > slower_by * baseline_ && *middle > baseline_ + deviation_;
+    }
+    const bool is_time = calls_seen_ >= try_at_;
+    if (!is_slow && !is_time) return false;
+    // A round of three, each twice as slow as the best at worst.
+    const double expected = baseline_ * static_cast<double>(most_in_round);
+    if (regret_ + expected > std::max(allowed_regret(), regret_calls * baseline_)) {
+        if (is_time) try_at_ = calls_seen_ + patience_;
+        return false;
+    }
+    return true;
+}
+
+bool PlaceLearning::learn(std::span<const Cost> costs, std::uint64_t calls, std::size_t position) {
+    const auto further_calls = static_cast<double>(calls - calls_seen_);
+    calls_seen_ = calls;
+    if (state_ == State::settled) {
+        seconds_ += further_calls * baseline_;
+        if (candidates_ < 2 || !watch(costs)) return false;
+        try_again();
+        return true;
+    }
+    if (state_ == State::counted) {
+        if (calls < fewest_calls_) return false;
+        is_out_.fill(false);
+        state_ = State::tried;
+        round_ = 0;
+        make_round();
+        return true;
+    }
+    for (const Cost& each : costs)
+        if (each.candidate >= 0 && each.candidate < candidates_)
+            costs_[static_cast<std::size_t>(each.candidate)].add(each.seconds);
+    seconds_ += further_calls * costs_of(fastest()).mean();
+    if (position < length_) return false;
+    end_round();
+    return true;
+}
+
+}  // namespace hcoll

@@ -1,0 +1,155 @@
+#include "tuning/trial_candidates.hpp"
+
+#include <algorithm>
+
+#include "tuning/rules.hpp"
+
+namespace hcoll {
+
+namespace {
+
+// Besides what is usual.
+constexpr std::size_t most_others = 3;
+constexpr std::size_t most_others_at_first = PlaceLearning::most_candidates - 1;  // LIBHCOLL_TUNE=learn
+constexpr int size_classes = 34;
+// Pages that are copied once pay from there on, if ever (docs/results/measured.md).
+constexpr std::uint64_t least_single_copy = 32 << 10;
+
+std::optional<Decision> parsed(Collective collective, std::string_view text) {
+    AlgorithmChoice choice;
+    if (parse_choice(collective, text, choice)) return std::nullopt;
+    return decision_of(choice, why_of_trials);
+}
+
+// Do both run the same for messages of so many bytes?
+bool is_alike(const Decision& a, const Decision& b, std::uint64_t bytes) {
+    const auto copies_once = [&](const Decision& each) { return each.single_copy != 0 && bytes >= each.single_copy; };
+    return a.shared && b.shared ? copies_once(a) == copies_once(b) : a.what == b.what;
+}
+
+int ranks_per_node(const Placement& placement) {
+    return (placement.ranks() + placement.nodes() - 1) / placement.nodes();
+}
+
+// What the table would say if `best` could not run.
+class NextBest {
+public:
+    NextBest(const Settings& settings, Collective collective, const Placement& placement)
+        : settings_(settings), collective_(collective), placement_(placement) {}
+    std::string_view after(const std::vector<std::string>& best, std::uint64_t bytes) {
+        if (settings_.table == nullptr) return {};
+        auto found = std::find_if(known_.begin(), known_.end(), [&](const auto& each) { return each.first == best; });
+        if (found == known_.end()) {
+            const auto is_other = [&](std::string_view choice) {
+                return std::find(best.begin(), best.end(), choice) == best.end();
+            };
+            known_.emplace_back(best, look_up(*settings_.table, {collective_, false}, placement_.nodes(),
+                                              ranks_per_node(placement_), is_other));
+            found = known_.end() - 1;
+        }
+        for (const TableRow& row : found->second)
+            if (bytes <= row.largest_bytes) return row.choice;
+        return {};
+    }
+
+private:
+    const Settings& settings_;
+    Collective collective_;
+    const Placement& placement_;
+    std::vector<std::pair<std::vector<std::string>, std::vector<TableRow>>> known_;
+};
+
+// What the cost model chose for a layout like this, for that length first, then for the lengths around it.
+std::vector<std::string_view> modelled_choices(Collective collective, const Placement& placement, std::uint64_t bytes) {
+    const int ranks = ranks_per_node(placement);
+    std::vector<std::string_view> rows;
+    std::size_t here = 0;
+    std::uint64_t covered = 0;
+    for (const ModelledRule& rule : modelled_rules()) {
+        if (rule.collective != collective || placement.nodes() > rule.most_nodes || ranks > rule.most_ranks_per_node ||
+            (!rows.empty() && rule.largest_bytes <= covered))
+            continue;
+        if (!rows.empty() && bytes > covered) here = rows.size();
+        covered = rule.largest_bytes;
+        rows.push_back(rule.choice);
+    }
+    std::vector<std::string_view> choices;
+    for (std::size_t off = 0; off < rows.size(); ++off) {
+        if (here + off < rows.size()) choices.push_back(rows[here + off]);
+        if (off != 0 && off <= here) choices.push_back(rows[here - off]);
+    }
+    return choices;
+}
+
+// No one knows a block's neighbors: these go well with long and with short ones.
+std::vector<std::string_view> choices_of_blocks(Collective collective, const Placement& placement) {
+    if (collective == Collective::allgather) {
+        if (placement.nodes() > 1) return {"hierarchical", "ring"};
+        return {"ring"};
+    }
+    if (placement.nodes() > 1) return {"hierarchical", "binomial"};
+    return {"binomial"};
+}
+
+}  // namespace
+
+TrialTable make_trial_table(const Settings& settings, Collective collective, const Placement& placement,
+                            bool has_shared_memory, const DecisionTable& usual) {
+    const bool is_set = settings.choice(collective).kind != AlgorithmChoice::Kind::automatic;
+    const bool is_fixed = settings.sparse || (settings.reproducible && is_reduction(collective));
+    const bool tries = settings.tune == TuneMode::automatic || settings.tune == TuneMode::learn;
+    if (is_set || is_fixed || !tries || placement.ranks() < 2) return {};
+    const std::size_t most = settings.tune == TuneMode::learn ? most_others_at_first : most_others;
+    NextBest next_best(settings, collective, placement);
+    TrialTable table;
+    for (int size_class = 0; size_class < size_classes; ++size_class) {
+        const std::uint64_t bytes = size_class == 0 ? 0 : std::uint64_t{1} << (size_class - 1);
+        const Decision& here = decide(usual, bytes);
+        TrialRange range{.largest_bytes = size_class + 1 == size_classes ? std::numeric_limits<std::uint64_t>::max()
+                                                                         : 2 * std::max<std::uint64_t>(bytes, 1) - 1,
+                         .others = {}};
+        if (size_class == 0) range.largest_bytes = 0;
+        const auto add = [&](std::string_view text) {
+            if (text.empty() || range.others.size() == most) return;
+            auto made = parsed(collective, text);
+            if (!made || made->wants_leaders() || (made->shared && !has_shared_memory)) return;
+            const auto is_it = [&](const Decision& each) { return is_alike(each, *made, bytes); };
+            if (is_it(here)) return;
+            if (std::none_of(range.others.begin(), range.others.end(), is_it)) range.others.push_back(std::move(*made));
+        };
+        if (here.is_own()) add("vendor");
+        // Names as the table has them: the usual one may come from elsewhere.
+        std::vector<std::string> known;
+        for (std::size_t i = 0; i <= most; ++i) {
+            const std::string_view next = next_best.after(known, bytes);
+            if (next.empty()) break;
+            known.emplace_back(next);
+            add(next);
+        }
+        if (has_shared_memory && !has_blocks(collective)) {
+            add("shared");
+            if (bytes >= least_single_copy && has_message(collective)) add("shared:single_copy=32k");
+        }
+        if (has_blocks(collective) && settings.tune == TuneMode::learn)
+            for (const std::string_view each : choices_of_blocks(collective, placement)) add(each);
+        if (placement.nodes() > 1)
+            for (const std::string_view each : modelled_choices(collective, placement, bytes)) add(each);
+        const auto is_same = [](const Decision& a, const Decision& b) { return a.what == b.what; };
+        if (!table.empty() && std::equal(table.back().others.begin(), table.back().others.end(), range.others.begin(),
+                                         range.others.end(), is_same))
+            table.back().largest_bytes = range.largest_bytes;
+        else
+            table.push_back(std::move(range));
+    }
+    const bool is_empty = std::all_of(table.begin(), table.end(), [](const TrialRange& each) { return each.others.empty(); });
+    return is_empty ? TrialTable{} : table;
+}
+
+const std::vector<Decision>& others_at(const TrialTable& table, std::uint64_t bytes) {
+    static const std::vector<Decision> none;
+    const auto found = std::find_if(table.begin(), table.end(),
+                                    [&](const TrialRange& range) { return bytes <= range.largest_bytes; });
+    return found == table.end() ? none : found->others;
+}
+
+}  // namespace hcoll
