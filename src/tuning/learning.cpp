@@ -1,7 +1,6 @@
 #include "tuning/learning.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 namespace hcoll {
@@ -14,7 +13,7 @@ constexpr const char* learned = why_of_trials;
 // Calls between two agreements: at the beginning, while something is tried, and when all is settled. Then an agreement takes no more than a
 // hundredth of the calls between.
 constexpr std::uint64_t at_first = 32;
-constexpr std::uint64_t while_trying = 16;
+constexpr std::uint64_t while_trying = 24;
 constexpr std::uint64_t fewest_when_settled = 128;
 constexpr std::uint64_t most_when_settled = 1024;
 constexpr double share = 0.01;
@@ -27,14 +26,14 @@ std::uint64_t mixed(std::uint64_t number) {
     return number ^ number >> 31U;
 }
 
-// Calls between two samples: not in step with a program that makes the same few calls in turn.
-std::uint64_t gap_after(std::uint64_t call) { return 11 + mixed(call) % 9; }
+// Calls between two samples, of which there are about eight between two agreements: not in step with a program that makes the same few
+// calls in turn.
+std::uint64_t gap_after(std::uint64_t call, std::uint64_t interval) {
+    const std::uint64_t gap = std::max<std::uint64_t>(interval, fewest_when_settled) / 8;
+    return gap / 2 + 1 + mixed(call) % gap;
+}
 
 }  // namespace
-
-PlaceKey PlaceKey::of(Collective collective, std::uint64_t bytes) {
-    return {collective, static_cast<int>(std::bit_width(bytes))};
-}
 
 Learning::Learning(const TrialTables* tables, TuneMode mode, BitsPromise bits)
     : tables_(tables), mode_(mode), takes_any_bits_(bits == BitsPromise::free), interval_(at_first) {
@@ -45,7 +44,7 @@ Learning::Learning(const TrialTables* tables, TuneMode mode, BitsPromise bits)
     set_next();
 }
 
-void Learning::set_next() { look_at_ = is_agreeing_ ? 0 : std::min(due_, sample_at_); }
+void Learning::set_next() { look_at_ = is_agreeing_ || is_any_tried_ ? 0 : std::min(due_, sample_at_); }
 
 Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, const Decision& decided) {
     const PlaceKey key = PlaceKey::of(collective, bytes);
@@ -73,21 +72,23 @@ Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, cons
 Learning::Turn Learning::next(Collective collective, std::uint64_t bytes, const Decision& decided) {
     const bool is_sample = calls_ >= sample_at_;
     if (is_sample) {
-        sample_at_ = calls_ + gap_after(calls_);
+        sample_at_ = calls_ + gap_after(calls_, interval_);
         set_next();
     }
     Place* place = find(collective, bytes, decided);
     GoneBy& gone_by = gone_by_[static_cast<std::size_t>(collective)];
     if (gone_by.calls != 0) add_gone_by();
     if (place == nullptr || place->is_left_alone) {
-        if (decided.is_own()) gone_by.place = no_place;
+        gone_by = {.size_class = PlaceKey::of(collective, bytes).size_class};
         return {.decision = &decided};
     }
     const PlaceLearning::State state = place->learning.state();
     const PlaceLearning::Turn turn = place->learning.next(is_sample);
     const auto index = static_cast<std::uint8_t>(place - places_.data());
     const Decision& decision = place->decision(turn.candidate);
-    if (decision.is_own()) gone_by.place = index;
+    gone_by = {.place = index,
+               .size_class = state == PlaceLearning::State::settled ? place->key.size_class : -1,
+               .decision = turn.candidate == PlaceLearning::usual ? nullptr : &decision};
     return {.decision = &decision,
             .why = state == PlaceLearning::State::tried                                                  ? being_tried
                    : state == PlaceLearning::State::settled && turn.candidate != PlaceLearning::usual ? learned
@@ -95,6 +96,11 @@ Learning::Turn Learning::next(Collective collective, std::uint64_t bytes, const 
             .place = turn.is_timed ? index : -1,
             .candidate = turn.candidate,
             .may_be_repeated = state == PlaceLearning::State::settled};
+}
+
+void Learning::leave(Collective collective) {
+    add_gone_by();
+    gone_by_[static_cast<std::size_t>(collective)] = {};
 }
 
 void Learning::add_gone_by() {
@@ -198,13 +204,16 @@ Learning::Outcome Learning::learn(const Words& all) {
         const bool has_changed =
             place.learning.learn({costs.data(), told.samples}, told.calls, told.position);
         outcome.has_changed |= has_changed;
-        place.has_news = has_changed && place.learning.state() == PlaceLearning::State::settled;
+        const bool is_settled = has_changed && place.learning.state() == PlaceLearning::State::settled;
+        place.has_news = is_settled && place.learning.chosen() != place.told_as;
+        if (is_settled) place.told_as = place.learning.chosen();
         seconds += place.learning.seconds() - before;
     }
     const bool is_any_tried =
         std::any_of(places_.begin(), places_.end(), [](const Place& place) { return place.learning.is_trying(); });
     is_any_tried_ = is_any_tried;
     is_agreeing_ = false;
+    for (GoneBy& each : gone_by_) each = {};
     if (!places_.empty() && slots_ != 0) first_told_ = (told_[slots_ - 1].place + 1) % places_.size();
     const std::uint64_t before = interval_;
     if (is_any_tried)

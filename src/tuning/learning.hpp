@@ -17,6 +17,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -31,7 +32,9 @@ struct PlaceKey {
     Collective collective = Collective::bcast;
     int size_class = 0;
 
-    static PlaceKey of(Collective collective, std::uint64_t bytes);
+    static PlaceKey of(Collective collective, std::uint64_t bytes) {
+        return {collective, static_cast<int>(std::bit_width(bytes))};
+    }
     std::uint64_t fewest_bytes() const { return size_class == 0 ? 0 : std::uint64_t{1} << (size_class - 1); }
     friend bool operator==(const PlaceKey&, const PlaceKey&) = default;
 };
@@ -59,6 +62,15 @@ public:
         ++gone_by_[static_cast<std::size_t>(collective)].calls;
         return true;
     }
+    // Where it turns out not to be like that: it is counted, and next() is asked for it.
+    void take_back(Collective collective) { --gone_by_[static_cast<std::size_t>(collective)].calls; }
+    // Is it of the settled place that the last one of that collective was of, if it may go by? Then `decided` becomes what it runs.
+    bool is_as_before(Collective collective, std::uint64_t bytes, const Decision*& decided) const {
+        const GoneBy& before = gone_by_[static_cast<std::size_t>(collective)];
+        if (before.size_class != PlaceKey::of(collective, bytes).size_class) return false;
+        if (before.decision != nullptr) decided = before.decision;
+        return true;
+    }
     // Any other.
     void count_call() { ++calls_; }
     std::uint64_t calls() const { return calls_; }
@@ -77,6 +89,8 @@ public:
     };
     // `decided`: what is usual.
     Turn next(Collective collective, std::uint64_t bytes, const Decision& decided);
+    // A call of which nothing is to be learned: those like it that go by are no place's.
+    void leave(Collective collective);
     // On this rank it began and ended then, in nanoseconds of the common clock.
     void note(const Turn& turn, std::uint64_t arrival, std::uint64_t exit);
 
@@ -106,7 +120,8 @@ public:
         const std::vector<Decision>* others = nullptr;
         const Decision* usual = nullptr;  // of the last call
         bool is_left_alone = false;       // the ranks have counted differently
-        bool has_news = false;            // it was settled by the last agreement
+        bool has_news = false;            // the last agreement has changed what it runs
+        int told_as = -1;                 // what it ran when it was settled last
         PlaceLearning learning{};
         std::uint8_t samples = 0;
         struct Sample {
@@ -149,6 +164,8 @@ private:
     struct GoneBy {
         std::uint64_t calls = 0;
         std::uint8_t place = no_place;
+        int size_class = -1;                 // where it is settled
+        const Decision* decision = nullptr;  // nullptr: what is usual
     };
     std::array<GoneBy, collective_count> gone_by_{};
     std::array<std::array<std::uint8_t, size_classes>, collective_count> index_{};

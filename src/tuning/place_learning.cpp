@@ -12,7 +12,8 @@ namespace {
 constexpr std::uint64_t often = 20;
 constexpr std::uint64_t often_if_long = 4;
 constexpr std::uint64_t long_bytes = 256 << 10;
-constexpr std::uint64_t warm_bytes = 1 << 20;
+constexpr std::uint64_t short_bytes = 16 << 10;
+constexpr std::uint64_t single_calls_bytes = 1 << 20;
 
 // What trying may cost: so many calls of the best candidate, or that share of the time in the place.
 constexpr double regret_calls = 50;
@@ -25,6 +26,7 @@ constexpr double hopeless = 2;
 constexpr double certain = 3;  // standard errors
 // The MPI library keeps what would gain less.
 constexpr double least_gain = 1.02;
+constexpr double gain_for_change = 1.05;
 constexpr std::uint32_t enough_samples = 96;
 constexpr std::uint32_t enough_samples_of_long = 24;
 // By so many samples whoever is behind by that much is taken for slower, certain or not.
@@ -35,7 +37,8 @@ constexpr std::uint64_t first_patience = 2000;
 constexpr std::uint64_t most_patience = 64000;
 // It has become slower where the median of some samples says so.
 constexpr double slower_by = 1.3;
-constexpr std::size_t fewest_in_window = 4;
+constexpr double resolution = 0.2e-6;  // seconds that reading clocks may be off by
+constexpr std::size_t fewest_in_window = 5;
 
 constexpr double disturbance = 16;
 
@@ -58,7 +61,8 @@ void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneM
     vendor_ = static_cast<std::uint8_t>(vendor);
     chosen_ = usual;
     runner_up_ = vendor_;
-    is_long_ = bytes >= warm_bytes;
+    is_short_ = bytes < short_bytes;
+    is_long_ = bytes >= single_calls_bytes;
     fewest_calls_ = mode == TuneMode::learn || bytes >= long_bytes ? often_if_long : often;
     try_at_ = std::numeric_limits<std::uint64_t>::max();
     patience_ = first_patience;
@@ -69,8 +73,10 @@ PlaceLearning::Turn PlaceLearning::next(bool may_sample) {
     if (state_ != State::tried) return {chosen_, state_ == State::settled && candidates_ > 1 && may_sample};
     // The round is over: what was found out has yet to be agreed on.
     if (position_ == length_) return {chosen_, false};
-    const Entry& entry = entries_[position_++];
-    return {entry.candidate, entry.counts};
+    const int candidate = order_[position_ / calls_in_a_row_];
+    const bool counts = position_ % calls_in_a_row_ >= warm_calls_;
+    ++position_;
+    return {candidate, counts};
 }
 
 std::size_t PlaceLearning::left() const {
@@ -79,17 +85,28 @@ std::size_t PlaceLearning::left() const {
 
 // All that are left, one after another, every other round backwards.
 void PlaceLearning::make_round() {
-    const std::size_t of_each = is_long_ ? (round_ == 0 ? 1 : 2) : left() > 2 ? 4 : 6;
-    const std::size_t calls = std::max<std::size_t>(1, std::min(of_each, most_in_round / left()));
+    const std::size_t most = std::max<std::size_t>(1, most_in_round / left());
+    const std::size_t counted = is_long_ ? (round_ == 0 ? 1 : 2) : left() > 2 ? 3 : 5;
+    const std::size_t warm = is_long_ ? 0 : is_short_ && round_ != 0 ? 5 : 1;
+    warm_calls_ = static_cast<std::uint8_t>(warm);
+    calls_in_a_row_ = static_cast<std::uint8_t>(warm + std::min(counted, most));
     length_ = 0;
     position_ = 0;
-    has_regrets_ = true;
+    std::size_t turns = 0;
     for (int i = 0; i < candidates_; ++i) {
         const int candidate = round_ % 2 == 0 ? i : candidates_ - 1 - i;
-        if (is_out_[static_cast<std::size_t>(candidate)]) continue;
-        for (std::size_t call = 0; call < calls && length_ < most_in_round; ++call)
-            entries_[length_++] = {static_cast<std::uint8_t>(candidate), calls == 1 || is_long_ || call > 0};
+        if (!is_out_[static_cast<std::size_t>(candidate)]) order_[turns++] = static_cast<std::uint8_t>(candidate);
     }
+    length_ = static_cast<std::uint8_t>(turns * calls_in_a_row_);
+}
+
+// What a round costs beyond what the fastest candidate would take, as far as is known.
+double PlaceLearning::regret_of_round() const {
+    const double least = costs_of(fastest()).mean();
+    double regret = 0;
+    for (std::size_t turn = 0; turn * calls_in_a_row_ < length_; ++turn)
+        regret += calls_in_a_row_ * std::max(0.0, costs_of(order_[turn]).mean() - least);
+    return regret;
 }
 
 int PlaceLearning::fastest() const {
@@ -112,10 +129,14 @@ double PlaceLearning::allowed_regret() const {
     return std::max(of_calls, regret_share * seconds_) * (mode_ == TuneMode::learn ? more_regret : 1);
 }
 
-// The fastest, unless the MPI library's is as fast as far as can be told.
+// The fastest, unless the MPI library's is as fast as far as can be told, or what was chosen before is nearly as fast.
 int PlaceLearning::choose() const {
     const int best = fastest();
     const int vendor = vendor_;
+    if (decisions_ != 0 && !is_out_[chosen_] && costs_of(chosen_).count() != 0) {
+        const bool is_behind = costs_of(chosen_).mean() > gain_for_change * costs_of(best).mean();
+        return is_behind && is_slower(chosen_, best, 2) ? best : chosen_;
+    }
     if (best == vendor || is_out_[static_cast<std::size_t>(vendor)] || costs_of(vendor).count() == 0) return best;
     const bool gains = costs_of(vendor).mean() > least_gain * costs_of(best).mean();
     return gains && is_slower(vendor, best, 1) ? best : vendor;
@@ -144,9 +165,7 @@ void PlaceLearning::end_round() {
     double shortest = std::numeric_limits<double>::max();
     for (int i = 0; i < candidates_; ++i)
         if (costs_of(i).count() != 0) shortest = std::min(shortest, costs_of(i).least());
-    for (std::size_t i = 0; i < length_ && has_regrets_; ++i)
-        regret_ += std::max(0.0, costs_of(entries_[i].candidate).mean() - least);
-    has_regrets_ = false;
+    regret_ += regret_of_round();
     const std::uint32_t enough = is_long_ ? enough_samples_of_long : enough_samples;
     for (int i = 0; i < candidates_; ++i) {
         if (i == best || is_out_[static_cast<std::size_t>(i)]) continue;
@@ -159,10 +178,7 @@ void PlaceLearning::end_round() {
     if (round_ < std::numeric_limits<std::uint8_t>::max()) ++round_;
     if (left() == 1 || costs_of(best).count() >= enough) return settle();
     make_round();
-    double expected = 0;
-    for (std::size_t i = 0; i < length_; ++i)
-        expected += std::max(0.0, costs_of(entries_[i].candidate).mean() - least);
-    if (regret_ + expected > allowed_regret()) settle();
+    if (regret_ + regret_of_round() > allowed_regret()) settle();
 }
 
 // Conditions may have changed: what is known of costs is of those before.
@@ -185,7 +201,8 @@ bool PlaceLearning::watch(std::span<const Cost> costs) {
     if (count >= fewest_in_window) {
         const auto middle = window.begin() + static_cast<std::ptrdiff_t>(count / 2);
         std::nth_element(window.begin(), middle, window.begin() + static_cast<std::ptrdiff_t>(count));
-        is_slow = *middle > slower_by * baseline_ && *middle > baseline_ + deviation_;
+        is_slow = *middle > slower_by * baseline_ && *middle > baseline_ + 2 * deviation_ &&
+                  *middle > baseline_ + resolution;
     }
     const bool is_time = calls_seen_ >= try_at_;
     if (!is_slow && !is_time) return false;

@@ -6,8 +6,8 @@
 //                                  ^                                                                                           |
 //                                  +-------- the chosen one, the runner-up and the MPI library's -----------------------------+
 //
-// In a round every candidate that is left has a few calls in a row (its first ones not counted: a change of algorithm disturbs the
-// call after it), the next round goes the other way round. Then (successive rejects)
+// In a round every candidate that is left has a few calls in a row, the next round goes the other way round. The first ones do not count: a
+// change of algorithm disturbs the calls after it, and short calls in a row run ahead of one another. Then (successive rejects)
 //
 //   after the first round   whoever took more than 4 times as long as the fastest, each at its best, is out: it was tried once
 //   after any other         whoever took more than twice as long, or is slower for certain (3 standard errors), is out
@@ -50,7 +50,7 @@ private:
 class PlaceLearning {
 public:
     static constexpr std::size_t most_candidates = 8;
-    static constexpr std::size_t most_in_round = 16;
+    static constexpr std::size_t most_in_round = 16;  // calls that count
     // Candidate 0 is what runs without any trying.
     static constexpr int usual = 0;
 
@@ -107,6 +107,7 @@ private:
     void try_again();
     int fastest() const;
     int choose() const;
+    double regret_of_round() const;
     double allowed_regret() const;
     std::size_t left() const;
     // By how many standard errors a is slower than b.
@@ -118,8 +119,8 @@ private:
     std::uint8_t vendor_;
     std::uint8_t chosen_;
     std::uint8_t runner_up_;
-    bool is_long_;        // a message is so long that single calls tell
-    bool has_regrets_;    // of this round's
+    bool is_short_;       // a message is so short that calls run ahead of one another
+    bool is_long_;        // or so long that single calls tell
     std::uint8_t round_;  // since trying began
     std::uint8_t length_;
     std::uint8_t position_;
@@ -135,11 +136,10 @@ private:
     double deviation_;
     std::array<bool, most_candidates> is_out_;
     std::array<CostSamples, most_candidates> costs_;
-    struct Entry {
-        std::uint8_t candidate;
-        bool counts;
-    };
-    std::array<Entry, most_in_round> entries_;
+    // A round: one after another, calls in a row, of which the first ones do not count.
+    std::array<std::uint8_t, most_candidates> order_;
+    std::uint8_t calls_in_a_row_;
+    std::uint8_t warm_calls_;
 };
 
 }  // namespace hcoll

@@ -36,7 +36,8 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
     };
     OwnAlgorithms& own = communicator.own();
     bool may_time = false;
-    if (own.learning.is_on()) {
+    call.goes_by = own.learning.may_go_by(Collective::bcast);
+    if (!call.goes_by && own.learning.is_on()) {
         may_time = own.learning.may_time();
         count_learned_call(communicator, Collective::bcast, 0);
     }

@@ -83,13 +83,8 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
     if (why == nullptr) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
         decision = &decide(communicator->own().decisions->blocking[static_cast<std::size_t>(collective)], bytes);
-        if (communicator->own().learning.is_on()) {
-            count_learned_call(*communicator, collective, bytes);
-            if ((bytes != 0 || !has_message(collective)) && may_be_tried(*communicator)) {
-                turn = communicator->own().learning.next(collective, bytes, *decision);
-                decision = turn.decision;
-            }
-        }
+        if (communicator->own().learning.is_on())
+            turn = learned_turn(*communicator, collective, bytes, may_be_tried, decision);
         if (bytes == 0 && has_message(collective))
             why = reason::no_bytes;
         else if (!decision->is_own())

@@ -19,18 +19,38 @@ inline void count_learned_call(Communicator& communicator, Collective collective
         agree_on_learning(communicator, waits_for_all(collective, bytes));
 }
 
+// What a call runs, `decided` without any trying. The turn has no decision where nothing is to be learned of the call.
+template <typename MayBeTried>
+inline Learning::Turn learned_turn(Communicator& communicator, Collective collective, std::uint64_t bytes,
+                                   MayBeTried&& may_be_tried, const Decision*& decided) {
+    OwnAlgorithms& own = communicator.own();
+    const bool is_tried = (bytes != 0 || !has_message(collective)) && may_be_tried(communicator);
+    if (is_tried && own.learning.may_go_by(collective)) {
+        if (own.learning.is_as_before(collective, bytes, decided)) return {};
+        own.learning.take_back(collective);
+    } else {
+        count_learned_call(communicator, collective, bytes);
+        if (!own.learning.is_on()) return {};
+    }
+    // A call that goes by is counted as one of the place that was looked at last.
+    own.forget_repeated(collective);
+    if (!is_tried) {
+        own.learning.leave(collective);
+        return {};
+    }
+    const Learning::Turn turn = own.learning.next(collective, bytes, *decided);
+    decided = turn.decision;
+    return turn;
+}
+
 // Makes the call that `turn` is for.
 template <typename Call>
 inline int timed(OwnAlgorithms& own, Collective collective, const Learning::Turn& turn, Call&& call) {
-    if (turn.place < 0) [[likely]] {
-        const int status = call();
-        if (!turn.may_be_repeated) own.forget_repeated(collective);
-        return status;
-    }
-    const std::uint64_t arrival = own.clock.now();
+    const std::uint64_t arrival = turn.place < 0 ? 0 : own.clock.now();
     const int status = call();
     // Where a rank notes less than the others, they see it when they agree.
-    if (status == MPI_SUCCESS && own.learning.is_on()) own.learning.note(turn, arrival, own.clock.now());
+    if (turn.place >= 0 && status == MPI_SUCCESS && own.learning.is_on())
+        own.learning.note(turn, arrival, own.clock.now());
     if (!turn.may_be_repeated) own.forget_repeated(collective);
     return status;
 }

@@ -56,7 +56,8 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
 struct BcastOfNode {
     std::uint64_t length = 0;
     const Decision* decision = nullptr;
-    Learning::Turn turn;  // where something is learned
+    bool goes_by = false;  // it is like the one before, unless its length is another
+    Learning::Turn turn;   // where something is learned
     bool is_over = false;
 };
 int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t count, MPI_Datatype type, int root,

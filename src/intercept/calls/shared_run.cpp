@@ -124,7 +124,11 @@ int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t co
         const bool is_root = own.rank == root;
         call.length = is_root ? room : node.await_bcast(root);
         call.decision = &decide(own.decisions->blocking[static_cast<std::size_t>(Collective::bcast)], call.length);
-        if (own.learning.is_on() && call.length != 0) {
+        if (call.goes_by && !own.learning.is_as_before(Collective::bcast, call.length, call.decision)) {
+            own.learning.take_back(Collective::bcast);
+            call.goes_by = false;
+        }
+        if (!call.goes_by && own.learning.is_on() && call.length != 0) {
             call.turn = own.learning.next(Collective::bcast, call.length, *call.decision);
             call.decision = call.turn.decision;
         }
