@@ -13,8 +13,9 @@ constexpr const char* learned = why_of_trials;
 // Calls between two agreements: at the beginning, while something is tried, and when all is settled. Then an agreement takes no more than a
 // hundredth of the calls between.
 constexpr std::uint64_t at_first = 32;
-constexpr std::uint64_t while_trying = 24;
-constexpr std::uint64_t fewest_when_settled = 128;
+constexpr std::uint64_t while_trying = 16;
+constexpr std::uint64_t when_late = 8;
+constexpr std::uint64_t fewest_when_settled = 96;
 constexpr std::uint64_t most_when_settled = 1024;
 constexpr double share = 0.01;
 
@@ -26,11 +27,21 @@ std::uint64_t mixed(std::uint64_t number) {
     return number ^ number >> 31U;
 }
 
-// Calls between two samples, of which there are about eight between two agreements: not in step with a program that makes the same few
+// Calls between two samples, of which there are about sixteen between two agreements: not in step with a program that makes the same few
 // calls in turn.
 std::uint64_t gap_after(std::uint64_t call, std::uint64_t interval) {
-    const std::uint64_t gap = std::max<std::uint64_t>(interval, fewest_when_settled) / 8;
+    const std::uint64_t gap = std::max<std::uint64_t>(interval, fewest_when_settled) / 16;
     return gap / 2 + 1 + mixed(call) % gap;
+}
+
+// Of how long a rank takes says nothing, as long as the root has not come.
+bool waits_for_root(Collective collective) {
+    return collective == Collective::bcast || collective == Collective::scatter;
+}
+
+// Clocks are a little apart: no call takes less than no time.
+PlaceLearning::Cost cost_of(int candidate, std::uint64_t nanoseconds) {
+    return {candidate, static_cast<double>(std::max<std::uint64_t>(nanoseconds, 1)) * seconds_of_nanosecond};
 }
 
 }  // namespace
@@ -83,7 +94,8 @@ Learning::Turn Learning::next(Collective collective, std::uint64_t bytes, const 
         return {.decision = &decided};
     }
     const PlaceLearning::State state = place->learning.state();
-    const PlaceLearning::Turn turn = place->learning.next(is_sample);
+    // While ranks agree, nothing new is found out.
+    const PlaceLearning::Turn turn = place->learning.next(is_sample && !is_agreeing_, !is_agreeing_);
     const auto index = static_cast<std::uint8_t>(place - places_.data());
     const Decision& decision = place->decision(turn.candidate);
     gone_by = {.place = index,
@@ -109,22 +121,24 @@ void Learning::add_gone_by() {
             places_[each.place].learning.add_calls(calls);
 }
 
-void Learning::note(const Turn& turn, std::uint64_t arrival, std::uint64_t exit) {
+void Learning::note(const Turn& turn, bool is_root, std::uint64_t arrival, std::uint64_t exit) {
     Place& place = places_[static_cast<std::size_t>(turn.place)];
     // In a settled place the last ones count.
     if (place.samples == most_samples) {
         std::copy(place.sample.begin() + 1, place.sample.end(), place.sample.begin());
         --place.samples;
     }
-    place.sample[place.samples++] = {static_cast<std::uint8_t>(turn.candidate), arrival, exit};
+    place.sample[place.samples++] = {static_cast<std::uint8_t>(turn.candidate), is_root, arrival, exit};
 }
 
 // All that has to be alike on all ranks for a place's samples to be of the same calls.
-std::uint64_t Learning::check_of(const Place& place, std::size_t samples) const {
-    std::uint64_t check = static_cast<std::uint64_t>(place.key.collective) << 8U | static_cast<unsigned>(place.key.size_class);
+std::uint64_t Learning::check_of(const Place& place) const {
+    std::uint64_t check =
+        static_cast<std::uint64_t>(place.key.collective) << 8U | static_cast<unsigned>(place.key.size_class);
     check = mixed(check) ^ place.learning.calls();
-    check = mixed(check) ^ (place.learning.position() << 8U | samples);
-    for (std::size_t i = 0; i < samples; ++i) check = mixed(check) ^ place.sample[i].candidate;
+    check = mixed(check) ^ (place.learning.position() << 16U | place.late.samples << 8U | place.samples);
+    for (std::size_t i = 0; i < place.samples; ++i) check = mixed(check) ^ place.sample[i].candidate;
+    for (std::size_t i = 0; i < place.late.samples; ++i) check = mixed(check) ^ place.late.candidate[i];
     return mixed(check) | 1U;
 }
 
@@ -137,9 +151,12 @@ void Learning::choose_slots() {
             if (!places_[at].is_left_alone && wants(places_[at])) told_[slots_++].place = at;
         }
     };
-    choose([](const Place& place) { return place.learning.is_trying() || place.learning.is_ready(); });
     choose([](const Place& place) {
-        return place.learning.state() == PlaceLearning::State::settled && place.samples != 0;
+        return place.learning.is_trying() || place.learning.is_ready() || place.late.samples != 0;
+    });
+    choose([](const Place& place) {
+        return place.learning.state() == PlaceLearning::State::settled && place.samples != 0 && place.late.samples == 0 &&
+               !place.learning.is_ready();
     });
 }
 
@@ -153,25 +170,37 @@ void Learning::tell(Words& words, std::uint64_t nanoseconds, bool asks_for_clock
     choose_slots();
     for (std::size_t slot = 0; slot < slots_; ++slot) {
         Told& told = told_[slot];
-        Place& place = places_[told.place];
-        told.samples = place.samples;
+        const Place& place = places_[told.place];
         told.position = place.learning.position();
         told.calls = place.learning.calls();
-        const std::uint64_t check = check_of(place, told.samples);
+        const std::uint64_t check = check_of(place);
         std::uint64_t* word = words.data() + head_words + slot * words_of_slot;
         *word++ = check;
         *word++ = ~check;
-        for (std::size_t i = 0; i < told.samples; ++i) {
-            told.candidate[i] = place.sample[i].candidate;
-            *word++ = place.sample[i].arrival;
-            *word++ = place.sample[i].exit;
+        const bool goes_by_root = waits_for_root(place.key.collective);
+        for (std::size_t i = 0; i < most_samples; ++i, word += 2) {
+            if (i < place.samples) {
+                word[0] = !goes_by_root || place.sample[i].is_root ? place.sample[i].arrival : 0;
+                word[1] = goes_by_root ? 0 : place.sample[i].exit;
+            }
+            if (i < place.late.samples) word[1] = place.late.nanoseconds[i];
         }
-        place.samples = 0;
     }
     // Until that is agreed on, every call is looked at: it is used in the same one on all ranks.
     due_ = ~std::uint64_t{0};
     look_at_ = 0;
     is_agreeing_ = true;
+}
+
+// When the roots came is agreed on: what this rank has spent in those calls since.
+void Learning::note_roots(Place& place, std::uint64_t calls, std::size_t position, const std::uint64_t* words) {
+    place.late = {.samples = place.samples, .position = position, .calls = calls};
+    for (std::size_t i = 0; i < place.samples; ++i) {
+        const Place::Sample& each = place.sample[i];
+        const std::uint64_t begin = std::max(each.arrival, words[2 * i]);
+        place.late.candidate[i] = each.candidate;
+        place.late.nanoseconds[i] = each.exit > begin ? each.exit - begin : 0;
+    }
 }
 
 Learning::Outcome Learning::learn(const Words& all) {
@@ -181,6 +210,7 @@ Learning::Outcome Learning::learn(const Words& all) {
     }
     Outcome outcome{.wants_clock = all[wants_clock] != 0};
     const double agreeing = static_cast<double>(~all[inverse_nanoseconds]) * seconds_of_nanosecond;
+    bool is_any_late = false;
     double seconds = 0;  // in what was told of, since the last agreement
     for (std::size_t slot = 0; slot < slots_; ++slot) {
         const Told& told = told_[slot];
@@ -194,29 +224,39 @@ Learning::Outcome Learning::learn(const Words& all) {
         }
         word += 2;
         std::array<PlaceLearning::Cost, most_samples> costs{};
-        for (std::size_t i = 0; i < told.samples; ++i, word += 2) {
-            // Clocks are a little apart: no call takes less than no time.
-            const std::uint64_t nanoseconds = word[1] > word[0] ? word[1] - word[0] : 1;
-            costs[i] = {told.candidate[i], static_cast<double>(nanoseconds) * seconds_of_nanosecond};
-        }
         const double before = place.learning.seconds();
         if (place.learning.is_trying()) place.learning.add_regret(agreeing / static_cast<double>(slots_));
-        const bool has_changed =
-            place.learning.learn({costs.data(), told.samples}, told.calls, told.position);
+        bool has_changed = false;
+        if (waits_for_root(place.key.collective)) {
+            const Place::Late known = place.late;
+            for (std::size_t i = 0; i < known.samples; ++i) costs[i] = cost_of(known.candidate[i], word[2 * i + 1]);
+            note_roots(place, told.calls, told.position, word);
+            // What is known is of a while ago; where that is nothing, there is time.
+            if (known.samples != 0)
+                has_changed = place.learning.learn({costs.data(), known.samples}, known.calls, known.position);
+            else if (!place.learning.is_trying())
+                has_changed = place.learning.learn({}, told.calls, told.position);
+            if (has_changed) place.late.samples = 0;
+            is_any_late |= place.late.samples != 0;
+        } else {
+            for (std::size_t i = 0; i < place.samples; ++i, word += 2)
+                costs[i] = cost_of(place.sample[i].candidate, word[1] > word[0] ? word[1] - word[0] : 0);
+            has_changed = place.learning.learn({costs.data(), place.samples}, told.calls, told.position);
+        }
+        place.samples = 0;
         outcome.has_changed |= has_changed;
         const bool is_settled = has_changed && place.learning.state() == PlaceLearning::State::settled;
         place.has_news = is_settled && place.learning.chosen() != place.told_as;
         if (is_settled) place.told_as = place.learning.chosen();
         seconds += place.learning.seconds() - before;
     }
-    const bool is_any_tried =
+    is_any_tried_ =
         std::any_of(places_.begin(), places_.end(), [](const Place& place) { return place.learning.is_trying(); });
-    is_any_tried_ = is_any_tried;
     is_agreeing_ = false;
     for (GoneBy& each : gone_by_) each = {};
     if (!places_.empty() && slots_ != 0) first_told_ = (told_[slots_ - 1].place + 1) % places_.size();
     const std::uint64_t before = interval_;
-    if (is_any_tried)
+    if (is_any_tried_)
         interval_ = while_trying;
     else if (seconds > 0)
         interval_ = static_cast<std::uint64_t>(
@@ -224,7 +264,8 @@ Learning::Outcome Learning::learn(const Words& all) {
                        static_cast<double>(fewest_when_settled), static_cast<double>(most_when_settled)));
     else
         interval_ = std::clamp(2 * before, fewest_when_settled, most_when_settled);
-    due_ = all[number] + interval_;
+    // From this call on, which is the same on all ranks. What waits for no further call needs none.
+    due_ = calls_ + (is_any_late ? std::min(interval_, when_late) : interval_);
     set_next();
     slots_ = 0;
     return outcome;

@@ -8,12 +8,16 @@
 //   call 1 ... 32      agree     ...          agree                agree
 //        |               |                      |                    |
 //        counted         those called often     a round's costs      samples of what is settled
-//                        are tried from here    are known            (every 16th call or so)
+//                        are tried from here    are known            (every 8th call or so)
 //
-// Ranks agree by the largest of each number that any of them tells (one Allreduce of most_words words): of a timed call that is the last
-// arrival and the last exit, on a clock that they have in common. **The cost of a call is its last exit less its last arrival.** Waiting for
-// late ranks is no part of it, whoever is late; a root that leaves early and pays for it in the next call pays for it in the sum; and of calls in
-// a row the costs add up to what the slowest rank took for all of them, since each arrives when it has left the call before.
+// Ranks agree by the largest of each number that any of them tells (one Allreduce of most_words words), on a clock that they have in common.
+// **The cost of a call** is what the algorithm takes, and not what ranks wait for late ones:
+//
+//   Bcast, Scatter   the longest time that any rank spends in the call after both it and the root have come. When the root came is agreed
+//                    on first, so these costs are known one agreement later
+//   all others       from the last arrival to the last exit: nothing can be complete before the last rank has come, where it gives something
+//
+// Of calls in a row the costs add up to what the slowest rank took for all of them, since each arrives when it has left the call before.
 #pragma once
 
 #include <array>
@@ -92,13 +96,13 @@ public:
     // A call of which nothing is to be learned: those like it that go by are no place's.
     void leave(Collective collective);
     // On this rank it began and ended then, in nanoseconds of the common clock.
-    void note(const Turn& turn, std::uint64_t arrival, std::uint64_t exit);
+    void note(const Turn& turn, bool is_root, std::uint64_t arrival, std::uint64_t exit);
 
     // ---- agreement ----
 
     static constexpr std::size_t most_slots = 4;
     static constexpr std::size_t most_samples = PlaceLearning::most_in_round;
-    static constexpr std::size_t words_of_slot = 2 + 2 * most_samples;
+    static constexpr std::size_t words_of_slot = 2 + 2 * most_samples;  // of a sample: arrival, and exit or what was spent
     enum Head : std::size_t { number, inverse_number, inverse_nanoseconds, wants_clock, head_words };
     static constexpr std::size_t most_words = head_words + most_slots * words_of_slot;
     using Words = std::array<std::uint64_t, most_words>;
@@ -126,10 +130,20 @@ public:
         std::uint8_t samples = 0;
         struct Sample {
             std::uint8_t candidate;
+            bool is_root;
             std::uint64_t arrival;
             std::uint64_t exit;
         };
         std::array<Sample, most_samples> sample{};
+        // Of calls whose root's arrival is agreed on, what this rank spent in them since.
+        struct Late {
+            std::uint8_t samples = 0;
+            std::size_t position = 0;
+            std::uint64_t calls = 0;
+            std::array<std::uint8_t, most_samples> candidate{};
+            std::array<std::uint64_t, most_samples> nanoseconds{};
+        };
+        Late late{};
 
         const Decision& decision(int candidate) const {
             return candidate == PlaceLearning::usual ? *usual : (*others)[static_cast<std::size_t>(candidate - 1)];
@@ -145,7 +159,8 @@ private:
     static constexpr std::size_t size_classes = 65;
 
     Place* find(Collective collective, std::uint64_t bytes, const Decision& decided);
-    std::uint64_t check_of(const Place& place, std::size_t samples) const;
+    std::uint64_t check_of(const Place& place) const;
+    static void note_roots(Place& place, std::uint64_t calls, std::size_t position, const std::uint64_t* words);
     void choose_slots();
     void add_gone_by();
     void set_next();
@@ -174,10 +189,8 @@ private:
     // What was told, until it is agreed on.
     struct Told {
         std::size_t place = 0;
-        std::size_t samples = 0;
         std::size_t position = 0;
         std::uint64_t calls = 0;
-        std::array<std::uint8_t, most_samples> candidate{};
     };
     std::array<Told, most_slots> told_{};
     std::size_t slots_ = 0;

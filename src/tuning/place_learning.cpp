@@ -16,7 +16,7 @@ constexpr std::uint64_t short_bytes = 16 << 10;
 constexpr std::uint64_t single_calls_bytes = 1 << 20;
 
 // What trying may cost: so many calls of the best candidate, or that share of the time in the place.
-constexpr double regret_calls = 50;
+constexpr double regret_calls = 36;  // of 50: the last round may take more than was foreseen
 constexpr double regret_share = 0.01;
 // For a machine's first week (LIBHCOLL_TUNE=learn).
 constexpr double more_regret = 10;
@@ -26,6 +26,7 @@ constexpr double hopeless = 2;
 constexpr double certain = 3;  // standard errors
 // The MPI library keeps what would gain less.
 constexpr double least_gain = 1.02;
+constexpr double much_gain = 1.2;
 constexpr double gain_for_change = 1.05;
 constexpr std::uint32_t enough_samples = 96;
 constexpr std::uint32_t enough_samples_of_long = 24;
@@ -38,7 +39,6 @@ constexpr std::uint64_t most_patience = 64000;
 // It has become slower where the median of some samples says so.
 constexpr double slower_by = 1.3;
 constexpr double resolution = 0.2e-6;  // seconds that reading clocks may be off by
-constexpr std::size_t fewest_in_window = 5;
 
 constexpr double disturbance = 16;
 
@@ -68,11 +68,11 @@ void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneM
     patience_ = first_patience;
 }
 
-PlaceLearning::Turn PlaceLearning::next(bool may_sample) {
+PlaceLearning::Turn PlaceLearning::next(bool may_sample, bool may_try) {
     ++calls_;
     if (state_ != State::tried) return {chosen_, state_ == State::settled && candidates_ > 1 && may_sample};
     // The round is over: what was found out has yet to be agreed on.
-    if (position_ == length_) return {chosen_, false};
+    if (position_ == length_ || !may_try) return {chosen_, false};
     const int candidate = order_[position_ / calls_in_a_row_];
     const bool counts = position_ % calls_in_a_row_ >= warm_calls_;
     ++position_;
@@ -138,8 +138,10 @@ int PlaceLearning::choose() const {
         return is_behind && is_slower(chosen_, best, 2) ? best : chosen_;
     }
     if (best == vendor || is_out_[static_cast<std::size_t>(vendor)] || costs_of(vendor).count() == 0) return best;
-    const bool gains = costs_of(vendor).mean() > least_gain * costs_of(best).mean();
-    return gains && is_slower(vendor, best, 1) ? best : vendor;
+    const double gain = costs_of(vendor).mean() / costs_of(best).mean();
+    // What is usual was found faster before, by whoever made it so; and who gains much is not missed for want of samples.
+    const double standard_errors = best == usual || gain > much_gain ? 1 : 2;
+    return gain > least_gain && is_slower(vendor, best, standard_errors) ? best : vendor;
 }
 
 void PlaceLearning::settle() {
@@ -157,6 +159,8 @@ void PlaceLearning::settle() {
     try_at_ = calls_seen_ + patience_;
     baseline_ = cost();
     deviation_ = std::sqrt(costs_of(chosen_).variance());
+    last_in_window_ = 0;
+    new_in_window_ = 0;
 }
 
 void PlaceLearning::end_round() {
@@ -172,11 +176,16 @@ void PlaceLearning::end_round() {
         const bool is_hopeless = round_ == 0 ? costs_of(i).least() > hopeless_at_once * shortest
                                              : costs_of(i).mean() > hopeless * least;
         const bool is_certain = round_ != 0 && is_slower(i, best, certain);
-        const bool is_behind = costs_of(i).count() >= std::min(some_samples, enough) && left() > 2 && is_slower(i, best, 1);
+        const bool is_behind = i != vendor_ && i != usual && costs_of(i).count() >= std::min(some_samples, enough) &&
+                               left() > 2 && is_slower(i, best, 1);
         if (is_hopeless || is_certain || is_behind) is_out_[static_cast<std::size_t>(i)] = true;
     }
     if (round_ < std::numeric_limits<std::uint8_t>::max()) ++round_;
-    if (left() == 1 || costs_of(best).count() >= enough) return settle();
+    // Who may yet turn out to be ahead by something that counts is tried for longer.
+    bool is_open = false;
+    for (int i = 0; i < candidates_; ++i)
+        is_open |= i != best && !is_out_[static_cast<std::size_t>(i)] && costs_of(i).mean() > gain_for_change * least;
+    if (left() == 1 || costs_of(best).count() >= (is_open ? 4 * enough : enough)) return settle();
     make_round();
     if (regret_ + regret_of_round() > allowed_regret()) settle();
 }
@@ -193,22 +202,27 @@ void PlaceLearning::try_again() {
 
 // In a settled place. Is it time to try others?
 bool PlaceLearning::watch(std::span<const Cost> costs) {
-    std::array<double, most_in_round> window{};
-    std::size_t count = 0;
     for (const Cost& each : costs)
-        if (each.candidate == chosen_ && count < window.size()) window[count++] = each.seconds;
+        if (each.candidate == chosen_) {
+            window_[last_in_window_++ % window_.size()] = each.seconds;
+            ++new_in_window_;
+        }
     bool is_slow = false;
-    if (count >= fewest_in_window) {
-        const auto middle = window.begin() + static_cast<std::ptrdiff_t>(count / 2);
-        std::nth_element(window.begin(), middle, window.begin() + static_cast<std::ptrdiff_t>(count));
+    double now = baseline_;
+    if (last_in_window_ >= window_.size() && new_in_window_ >= 2) {
+        new_in_window_ = 0;
+        auto sorted = window_;
+        const auto middle = sorted.begin() + sorted.size() / 2;
+        std::nth_element(sorted.begin(), middle, sorted.end());
+        now = *middle;
         is_slow = *middle > slower_by * baseline_ && *middle > baseline_ + 2 * deviation_ &&
                   *middle > baseline_ + resolution;
     }
     const bool is_time = calls_seen_ >= try_at_;
     if (!is_slow && !is_time) return false;
-    // A round of three, each twice as slow as the best at worst.
+    // A round of three, each twice as slow as the best at worst. Where calls have become slower, so has the measure of what trying may cost.
     const double expected = baseline_ * static_cast<double>(most_in_round);
-    if (regret_ + expected > std::max(allowed_regret(), regret_calls * baseline_)) {
+    if (regret_ + expected > std::max(allowed_regret(), regret_calls * (is_slow ? now : baseline_))) {
         if (is_time) try_at_ = calls_seen_ + patience_;
         return false;
     }

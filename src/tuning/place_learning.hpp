@@ -60,13 +60,13 @@ public:
     void begin(int candidates, int vendor, std::uint64_t bytes, TuneMode mode);
 
     // One more call: which candidate it runs. `is_timed`: its cost is to be told (learn). In a settled place a call is timed where
-    // `may_sample` says so.
+    // `may_sample` says so; `may_try`: may it be one of a round?
     struct Turn {
         int candidate;
         bool is_timed;
     };
-    Turn next(bool may_sample);
-    // Calls that ran the chosen candidate without asking.
+    Turn next(bool may_sample, bool may_try = true);
+    // Calls that run the chosen candidate without asking.
     void add_calls(std::uint64_t calls) { calls_ += calls; }
 
     // All ranks have agreed: timed calls have cost that. `calls` and `position` are those of when they were told.
@@ -135,6 +135,9 @@ private:
     double baseline_;  // what a call cost when it was chosen
     double deviation_;
     std::array<bool, most_candidates> is_out_;
+    std::array<double, 5> window_;  // what the chosen candidate has cost lately
+    std::uint32_t last_in_window_;
+    std::uint32_t new_in_window_;
     std::array<CostSamples, most_candidates> costs_;
     // A round: one after another, calls in a row, of which the first ones do not count.
     std::array<std::uint8_t, most_candidates> order_;

@@ -82,7 +82,7 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
     // The side that says how long a block is, on every rank.
     const Side<Count>& block = own.buffer == MPI_IN_PLACE ? all : own;
     return dispatch<collective>(
-        comm, block.count, block.type, pass_on,
+        comm, root, block.count, block.type, pass_on,
         [&](Communicator& communicator) { return screen_blocks(communicator, collective, own, all, root); },
         [](Communicator&) { return false; }, [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {

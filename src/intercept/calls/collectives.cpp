@@ -47,7 +47,7 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
         if (call.turn.decision == nullptr) [[likely]]
             return ended_as;
         if (call.turn.place >= 0 && may_time && ended_as == MPI_SUCCESS && own.learning.is_on())
-            own.learning.note(call.turn, arrival, own.clock.now());
+            own.learning.note(call.turn, communicator.rank() == root, arrival, own.clock.now());
         if (!call.turn.may_be_repeated) own.forget_repeated(Collective::bcast);
         return ended_as;
     };
@@ -106,7 +106,7 @@ __attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* ow
     if (own != nullptr && own->node != nullptr && screen_bcast(*known, buffer, count, type, root).is_fine()) [[likely]]
         return bcast_of_node(*known, buffer, count, type, root, pass_on);
     return dispatch<Collective::bcast>(
-        comm, count, type, pass_on,
+        comm, root, count, type, pass_on,
         [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
         [](Communicator&) { return true; }, [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
@@ -202,7 +202,7 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
             return run_shared_reduction(*repeating, *last->decision, collective, reduction, last->known);
         });
     return dispatch<collective>(
-        comm, count, reduction.type, [&] { return call(count); },
+        comm, reduction.root, count, reduction.type, [&] { return call(count); },
         [&](Communicator& communicator) { return screen_reduction(communicator, collective, count, reduction); },
         [&](Communicator& communicator) {
             const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
@@ -266,7 +266,7 @@ __attribute__((noinline)) int allreduce(const void* send, void* receive, Count c
 // Not a part of its caller, whose first lines are for the Barrier that goes as the one before.
 __attribute__((noinline)) int barrier(MPI_Comm comm) {
     return dispatch<Collective::barrier>(
-        comm, 0, MPI_BYTE,
+        comm, 0, 0, MPI_BYTE,
         [&] {
             return collective_apart(
                 comm, [&](MPI_Request* request) { return mpi.Ibarrier(comm, request); },

@@ -51,7 +51,7 @@ inline bool is_error_of_arguments(int status) {
     return false;
 }
 
-// One collective call: `pass_on` gives it to the vendor, `screen(communicator)` looks at its arguments,
+// One collective call, of which `root` is meaningless where it has none: `pass_on` gives it to the vendor, `screen(communicator)` looks at its arguments,
 // `may_be_shared(communicator)` says whether it can run over shared memory (by operation and type, which are those of all ranks),
 // `may_be_tried(communicator)` whether candidates may be tried on it (by the same), `commutes` whether its operation does, and `run` runs it here.
 //
@@ -59,7 +59,7 @@ inline bool is_error_of_arguments(int status) {
 // does not count: one rank may make it alone and go on.
 template <Collective collective, typename Count, typename PassOn, typename Screen, typename MayBeShared,
           typename MayBeTried, typename Commutes, typename Run>
-inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass_on, Screen&& screen,
+inline int dispatch(MPI_Comm comm, int root, Count count, MPI_Datatype type, PassOn&& pass_on, Screen&& screen,
                     MayBeShared&& may_be_shared, MayBeTried&& may_be_tried, Commutes&& commutes, Run&& run) {
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
@@ -107,7 +107,7 @@ inline int dispatch(MPI_Comm comm, Count count, MPI_Datatype type, PassOn&& pass
         return noted(name, count, type, what, because, make);
     if (turn.why != nullptr) because = turn.why;
     return noted(name, count, type, what, because,
-                 [&] { return timed(communicator->own(), collective, turn, make); });
+                 [&] { return timed(communicator->own(), collective, root, turn, make); });
 }
 
 }  // namespace hcoll

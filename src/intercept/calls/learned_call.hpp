@@ -43,14 +43,14 @@ inline Learning::Turn learned_turn(Communicator& communicator, Collective collec
     return turn;
 }
 
-// Makes the call that `turn` is for.
+// Makes the call that `turn` is for; `root` is meaningless where there is none.
 template <typename Call>
-inline int timed(OwnAlgorithms& own, Collective collective, const Learning::Turn& turn, Call&& call) {
+inline int timed(OwnAlgorithms& own, Collective collective, int root, const Learning::Turn& turn, Call&& call) {
     const std::uint64_t arrival = turn.place < 0 ? 0 : own.clock.now();
     const int status = call();
     // Where a rank notes less than the others, they see it when they agree.
     if (turn.place >= 0 && status == MPI_SUCCESS && own.learning.is_on())
-        own.learning.note(turn, arrival, own.clock.now());
+        own.learning.note(turn, own.rank == root, arrival, own.clock.now());
     if (!turn.may_be_repeated) own.forget_repeated(collective);
     return status;
 }

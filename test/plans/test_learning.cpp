@@ -1,0 +1,337 @@
+// What places learn (tuning/learning.hpp): the fastest candidate, whoever is late, for a bounded price, and alike on all ranks.
+#include "tuning/learning.hpp"
+
+#include <gtest/gtest.h>
+
+#include "../support/learning_job.hpp"
+#include "plan_cases.hpp"
+#include "../support/seed.hpp"
+
+namespace hcoll::test {
+namespace {
+
+constexpr double microsecond = 1e-6;
+
+// By candidate.
+auto seconds_of(std::vector<double> microseconds) {
+    return [microseconds](Collective, std::uint64_t, int candidate, std::uint64_t) {
+        return microseconds[static_cast<std::size_t>(candidate)] * microsecond;
+    };
+}
+
+TEST(Learning, FindsTheFastestCandidateOfCallsThatAreMadeOften) {
+    LearningJob job({.seconds = seconds_of({20, 30, 12, 90})}, test_seed());
+    for (int i = 0; i < 400; ++i) job.call(Collective::allreduce, 1000);
+    EXPECT_EQ(job.chosen(Collective::allreduce, 1000), 2);
+}
+
+TEST(Learning, TriesNothingOnCallsThatAreMadeSeldom) {
+    LearningJob job({.seconds = seconds_of({20, 30, 12, 90})}, test_seed());
+    for (int i = 0; i < 5; ++i) {
+        for (int size = 0; size < 20; ++size) EXPECT_EQ(job.call(Collective::allreduce, 1ULL << size), 0);
+        EXPECT_EQ(job.call(Collective::barrier, 0), 0);
+    }
+}
+
+TEST(Learning, LeavesTheMpiLibraryWhatNothingTellsApart) {
+    int vendors = 0;
+    for (std::uint64_t i = 0; i < 50; ++i) {
+        LearningJob job({.noise = 0.5, .seconds = seconds_of({20, 20, 20.2, 19.9})}, mix({test_seed(), i}));
+        for (int call = 0; call < 1500; ++call) job.call(Collective::allreduce, 1000);
+        if (job.chosen(Collective::allreduce, 1000) == 0) ++vendors;
+    }
+    EXPECT_GE(vendors, 30);
+}
+
+// Ranks arrive up to ten times as far apart as the collective takes.
+struct Skewed {
+    Collective collective;
+    double ratio;  // of the slower candidates to the fastest
+};
+
+class LearningUnderSkew : public testing::TestWithParam<Skewed> {};
+
+TEST_P(LearningUnderSkew, FindsTheFasterCandidateIn99Of100Runs) {
+    const auto [collective, ratio] = GetParam();
+    int right = 0;
+    for (std::uint64_t run = 0; run < 100; ++run) {
+        LearningJob job({.others = 1, .skew = 10, .seconds = seconds_of(run % 2 == 0 ? std::vector{20.0, 20 * ratio}
+                                                                                      : std::vector{20 * ratio, 20.0})},
+                        mix({test_seed(), run}));
+        for (int i = 0; i < 2000; ++i) {
+            job.call(collective, 1000, collective == Collective::allreduce ? 0 : i % 4);
+            if (i % 16 == 0) job.call(Collective::barrier, 0);
+        }
+        if (job.chosen(collective, 1000) == static_cast<int>(run % 2)) ++right;
+    }
+    EXPECT_GE(right, 99);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LearningUnderSkew,
+                         testing::Values(Skewed{Collective::allreduce, 1.2}, Skewed{Collective::reduce, 1.2},
+                                         Skewed{Collective::bcast, 2.0}),
+                         [](const auto& tested) { return std::string(name_of(tested.param.collective)); });
+
+TEST(Learning, CostsNoMoreThanFiftyCallsOfTheBestOrAHundredthOfTheTime) {
+    double worst = 0;
+    for (std::uint64_t run = 0; run < 200; ++run) {
+        Random random(mix({test_seed(), run}));
+        std::vector<double> costs;
+        for (int i = 0; i < 4; ++i) costs.push_back(10 + static_cast<double>(random.below(300)) / 10);
+        const double best = *std::min_element(costs.begin(), costs.end());
+        LearningJob job({.noise = 0.3, .seconds = seconds_of(costs)}, random.next());
+        for (int i = 0; i < 20; ++i) job.call(Collective::allreduce, 1000);
+        const double before = job.seconds();
+        double regret = 0;
+        const int chosen_at_first = 0;
+        for (int i = 0; i < 1000; ++i) {
+            const int candidate = job.call(Collective::allreduce, 1000);
+            const bool is_trial = candidate != job.chosen(Collective::allreduce, 1000) ||
+                                  job.place(Collective::allreduce, 1000)->learning.is_trying();
+            // Before anything is known, what is usual runs.
+            if (is_trial && candidate != chosen_at_first) regret += costs[static_cast<std::size_t>(candidate)] - best;
+        }
+        const double allowed = std::max(50 * best, 0.01 * (job.seconds() - before) / microsecond);
+        worst = std::max(worst, regret / allowed);
+    }
+    EXPECT_LE(worst, 1.0);
+}
+
+TEST(Learning, TriesWhoIsMoreThanFourTimesSlowerOnce) {
+    LearningJob job({.seconds = seconds_of({10, 45, 60, 12})}, test_seed());
+    std::vector<int> calls(4, 0);
+    for (int i = 0; i < 20000; ++i) ++calls[static_cast<std::size_t>(job.call(Collective::allreduce, 1000))];
+    // One turn.
+    EXPECT_LE(calls[1], 4);
+    EXPECT_LE(calls[2], 4);
+    EXPECT_EQ(job.chosen(Collective::allreduce, 1000), 0);
+}
+
+class LearningFollows : public testing::TestWithParam<Collective> {};
+
+TEST_P(LearningFollows, AChangeOfConditionsWithin200Calls) {
+    const Collective collective = GetParam();
+    for (std::uint64_t run = 0; run < 50; ++run) {
+        bool has_changed = false;
+        LearningJob job({.seconds =
+                             [&](Collective of, std::uint64_t, int candidate, std::uint64_t) {
+                                 if (of == Collective::barrier) return 100 * microsecond;
+                                 const std::array<double, 4> before = {400, 700, 200, 900};
+                                 const std::array<double, 4> after = {400, 700, 1600, 900};
+                                 return (has_changed ? after : before)[static_cast<std::size_t>(candidate)] * microsecond;
+                             }},
+                        mix({test_seed(), run}));
+        const auto call = [&](int times) {
+            for (int i = 0; i < times; ++i) {
+                job.call(collective, 100'000, collective == Collective::allreduce ? 0 : i % 4);
+                if (i % 10 == 9) job.call(Collective::barrier, 0);
+            }
+        };
+        call(3000);
+        ASSERT_EQ(job.chosen(collective, 100'000), 2);
+        has_changed = true;
+        call(200);
+        EXPECT_EQ(job.chosen(collective, 100'000), 0) << "run " << run;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LearningFollows,
+                         testing::Values(Collective::bcast, Collective::reduce, Collective::allreduce),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+TEST(Learning, NoiseDoesNotHaveItTryAgainAndAgain) {
+    LearningJob job({.noise = 1, .seconds = seconds_of({20, 30, 12, 90})}, test_seed());
+    std::vector<int> calls(4, 0);
+    constexpr int all = 100'000;
+    for (int i = 0; i < all; ++i) ++calls[static_cast<std::size_t>(job.call(Collective::allreduce, 1000))];
+    EXPECT_GE(calls[2], all * 94 / 100);
+}
+
+// A hundredth of what the calls take: here an agreement takes 1 us at least.
+TEST(Learning, AgreesSeldomWhenAllIsSettled) {
+    LearningJob job({.seconds = seconds_of({2, 3, 1.2, 9})}, test_seed());
+    for (int i = 0; i < 2000; ++i) job.call(Collective::allreduce, 8);
+    const std::uint64_t before = job.agreements();
+    for (int i = 0; i < 100'000; ++i) job.call(Collective::allreduce, 8);
+    EXPECT_LE(job.agreements() - before, 100'000 / 80U);
+}
+
+TEST(Learning, WorksInBroadcastsAloneToo) {
+    LearningJob job({.seconds = seconds_of({20, 30, 12, 90})}, test_seed());
+    for (int i = 0; i < 3000; ++i) job.call(Collective::bcast, 1000);
+    EXPECT_EQ(job.chosen(Collective::bcast, 1000), 2);
+}
+
+// 10^5 places: random collectives, lengths, costs, and times that differ on every rank. LearningJob compares what the ranks run, call by call.
+TEST(Learning, RanksDecideAlikeWhateverEachOfThemSees) {
+    std::uint64_t places = 0;
+    for (std::uint64_t run = 0; places < 100'000; ++run) {
+        Random random(mix({test_seed(), run}));
+        const std::uint64_t costs = random.next();
+        LearningJob job({.ranks = static_cast<int>(random.between(2, 9)),
+                         .others = static_cast<std::size_t>(random.between(1, 3)),
+                         .mode = random.chance(4) ? TuneMode::learn : TuneMode::automatic,
+                         .skew = static_cast<double>(random.below(20)),
+                         .noise = static_cast<double>(random.below(10)),
+                         .seconds =
+                             [costs](Collective collective, std::uint64_t bytes, int candidate, std::uint64_t call) {
+                                 Random of_it(mix({costs, static_cast<std::uint64_t>(collective), bytes, call / 700,
+                                                   static_cast<std::uint64_t>(candidate)}));
+                                 return static_cast<double>(of_it.between(1, 1000)) * microsecond;
+                             }},
+                        random.next());
+        const int kinds = static_cast<int>(random.between(1, 24));
+        for (int i = 0; i < 1500; ++i) {
+            const auto kind = static_cast<std::uint64_t>(random.below(static_cast<std::uint64_t>(kinds)));
+            const Collective collective = std::array{Collective::bcast, Collective::reduce, Collective::allreduce,
+                                                     Collective::barrier}[mix({costs, kind}) % 4];
+            const std::uint64_t bytes = collective == Collective::barrier ? 0 : 1 + mix({costs, kind, 1}) % 2'000'000;
+            job.call(collective, bytes, static_cast<int>(random.below(2)));
+            if (testing::Test::HasFailure()) FAIL() << "run " << run;
+        }
+        places += job.ranks()[0].places().size();
+    }
+}
+
+// A rank that takes a call for another place (a wrong program) is alone with that: when they agree, the place is left alone.
+TEST(Learning, RanksThatCountDifferentlyLeaveThePlaceAlone) {
+    const TrialTables trials = [] {
+        TrialTables tables;
+        tables[static_cast<std::size_t>(Collective::allreduce)] = trials_of(Collective::allreduce, 2);
+        return tables;
+    }();
+    const Decision usual{.parameters = {}, .what = "vendor", .why = "a test"};
+    std::array<Learning, 2> ranks = {Learning(&trials, TuneMode::automatic, BitsPromise::fixed),
+                                     Learning(&trials, TuneMode::automatic, BitsPromise::fixed)};
+    const auto call = [&](std::array<std::uint64_t, 2> bytes) {
+        std::array<const Decision*, 2> ran{};
+        for (std::size_t rank = 0; rank < 2; ++rank) ranks[rank].count_call();
+        EXPECT_EQ(ranks[0].is_due(), ranks[1].is_due());
+        if (ranks[0].is_due()) {
+            std::array<Learning::Words, 2> words;
+            for (std::size_t rank = 0; rank < 2; ++rank) ranks[rank].tell(words[rank], 1000, false);
+            Learning::Words all;
+            for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::max(words[0][i], words[1][i]);
+            for (Learning& each : ranks) each.learn(all);
+        }
+        for (std::size_t rank = 0; rank < 2; ++rank) {
+            const Learning::Turn turn = ranks[rank].next(Collective::allreduce, bytes[rank], usual);
+            if (turn.place >= 0) ranks[rank].note(turn, rank == 0, 1000, 2000 + rank);
+            ran[rank] = turn.decision;
+        }
+        return ran[0] == ran[1];
+    };
+    for (int i = 0; i < 25; ++i) EXPECT_TRUE(call({100, 100}));
+    call({100, 300});
+    for (int i = 0; i < 1000; ++i) EXPECT_TRUE(call({100, 100})) << i;
+    EXPECT_TRUE(ranks[0].places()[0].is_left_alone);
+    EXPECT_TRUE(ranks[0].is_on());
+    // And one that makes a call that the other does not makes both learn no more.
+    ranks[0].count_call();
+    for (int i = 0; i < 2000 && ranks[0].is_on(); ++i) {
+        for (Learning& each : ranks) each.count_call();
+        if (!ranks[0].is_due() || !ranks[1].is_due()) continue;
+        std::array<Learning::Words, 2> words;
+        for (std::size_t rank = 0; rank < 2; ++rank) ranks[rank].tell(words[rank], 1000, false);
+        Learning::Words all;
+        for (std::size_t j = 0; j < all.size(); ++j) all[j] = std::max(words[0][j], words[1][j]);
+        for (Learning& each : ranks) EXPECT_TRUE(each.learn(all).is_over);
+    }
+    EXPECT_FALSE(ranks[0].is_on());
+    EXPECT_FALSE(ranks[1].is_on());
+}
+
+// Calls that go by count for the place that was looked at last.
+TEST(Learning, CallsThatGoByAreCounted) {
+    LearningJob job({.ranks = 2, .seconds = seconds_of({20, 30, 12, 90})}, test_seed());
+    for (int i = 0; i < 3000; ++i) job.call(Collective::allreduce, 1000);
+    const Learning::Place* place = job.place(Collective::allreduce, 1000);
+    ASSERT_EQ(place->learning.state(), PlaceLearning::State::settled);
+    const std::uint64_t before = place->learning.calls();
+    Learning& rank = job.ranks()[0];
+    std::uint64_t gone_by = 0;
+    while (rank.may_go_by(Collective::allreduce)) ++gone_by;
+    EXPECT_GT(gone_by, 0U);
+    const Decision usual{.parameters = {}, .what = "vendor", .why = "a test"};
+    rank.count_call();
+    rank.next(Collective::allreduce, 1000, usual);
+    EXPECT_EQ(place->learning.calls(), before + gone_by + 1);
+}
+
+// ---- who is tried ----
+
+Settings with(TuneMode mode) {
+    Settings settings;
+    settings.tune = mode;
+    return settings;
+}
+
+std::vector<std::string> others_of(const Settings& settings, Collective collective, const Placement& placement,
+                                   bool has_shared_memory, std::uint64_t bytes) {
+    const DecisionTable usual =
+        make_decision_table(settings, VendorKind::mpich, collective, placement, has_shared_memory);
+    const TrialTable table = make_trial_table(settings, collective, placement, has_shared_memory, usual);
+    std::vector<std::string> names;
+    for (const Decision& each : others_at(table, bytes))
+        names.push_back(each.what);
+    return names;
+}
+
+TEST(TrialCandidates, TheMpiLibraryIsAlwaysOneOfFewWithoutATable) {
+    for (const int nodes : {1, 2, 4, 17, 64})
+        for (const int ranks_per_node : {1, 2, 4, 8, 48}) {
+            if (nodes * ranks_per_node == 1) continue;
+            const Layout layout = block_layout(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node));
+            for (const Collective collective :
+                 {Collective::bcast, Collective::reduce, Collective::allreduce, Collective::barrier})
+                for (const std::uint64_t bytes : {8U, 1000U, 100'000U, 10'000'000U}) {
+                    const bool shares = nodes == 1;
+                    const DecisionTable usual =
+                        make_decision_table(with(TuneMode::automatic), VendorKind::mpich, collective, *layout.placement, shares);
+                    const auto others = others_of(with(TuneMode::automatic), collective, *layout.placement, shares, bytes);
+                    EXPECT_LE(others.size(), 3U);
+                    EXPECT_GE(others.size(), 1U) << nodes << " x " << ranks_per_node;
+                    const bool is_there = std::find(others.begin(), others.end(), "vendor") != others.end();
+                    EXPECT_EQ(is_there, decide(usual, bytes).is_own());
+                }
+        }
+}
+
+TEST(TrialCandidates, NothingIsTriedWhereASettingSaysWhatRuns) {
+    const Layout layout = block_layout({4, 4});
+    Settings settings = with(TuneMode::automatic);
+    ASSERT_FALSE(parse_choice(Collective::bcast, "chain", settings.choices[static_cast<std::size_t>(Collective::bcast)]));
+    EXPECT_TRUE(others_of(settings, Collective::bcast, *layout.placement, false, 1000).empty());
+    EXPECT_FALSE(others_of(settings, Collective::allreduce, *layout.placement, false, 1000).empty());
+    settings.reproducible = true;
+    EXPECT_TRUE(others_of(settings, Collective::allreduce, *layout.placement, false, 1000).empty());
+    for (const TuneMode mode : {TuneMode::table, TuneMode::off})
+        EXPECT_TRUE(others_of(with(mode), Collective::barrier, *layout.placement, false, 0).empty());
+}
+
+TEST(TrialCandidates, ATableSaysWhoIsNextBest) {
+    const Layout layout = block_layout({4, 4});
+    std::vector<std::string> mistakes;
+    Settings settings = with(TuneMode::automatic);
+    settings.table = std::make_shared<const Table>(parse_table(
+        R"({"format": "libhcoll table", "version": 1, "entries": [
+            {"collective": "bcast", "nodes": 2, "ranks_per_node": 4, "bytes": 1024, "choice": "chain", "seconds": 1e-5,
+             "vendor_seconds": 3e-5, "others": [{"choice": "binomial", "seconds": 2e-5}]}]})",
+        "t", mistakes));
+    ASSERT_TRUE(mistakes.empty()) << mistakes.front();
+    const auto others = others_of(settings, Collective::bcast, *layout.placement, false, 1024);
+    ASSERT_GE(others.size(), 2U);
+    EXPECT_EQ(others[0], "vendor");
+    EXPECT_TRUE(others[1].starts_with("binomial")) << others[1];
+}
+
+TEST(TrialCandidates, BlocksAreTriedInAMachinesFirstWeekOnly) {
+    const Layout layout = block_layout({4, 4});
+    for (const Collective collective : {Collective::gather, Collective::scatter, Collective::allgather}) {
+        EXPECT_TRUE(others_of(with(TuneMode::automatic), collective, *layout.placement, false, 1000).empty());
+        EXPECT_FALSE(others_of(with(TuneMode::learn), collective, *layout.placement, false, 1000).empty());
+    }
+}
+
+}  // namespace
+}  // namespace hcoll::test
