@@ -77,6 +77,7 @@ Measurement Meter::measure(const Subject& subject, const std::string& position) 
     progress_.show(fmt::format("{}: warming up ({})", title, position));
     // libhcoll takes a communicator over only in calls in which all ranks wait for all.
     for (int i = 0; i < options_.warmup; ++i) check(MPI_Barrier(MPI_COMM_WORLD));
+    let_learn(current, title, position);
     for (const Side side : sides_) {
         run_block(current, side, options_.warmup);
         check_single_calls(current, side);
@@ -99,6 +100,26 @@ Measurement Meter::measure(const Subject& subject, const std::string& position) 
         std::reverse(order.begin(), order.end());
     }
     return std::move(current.result);
+}
+
+// What the library finds out on a program's calls while it runs (LIBHCOLL_TUNE) is to be found out before anything is timed. Its ranks agree
+// on that in calls in which all wait for all.
+void Meter::let_learn(Current& current, const std::string& title, const std::string& position) {
+    constexpr int calls_in_a_row = 16;
+    constexpr double most_seconds = 20;
+    if (options_.learn == 0 || std::find(sides_.begin(), sides_.end(), Side::own) == sides_.end()) return;
+    progress_.show(fmt::format("{}: learning ({})", title, position));
+    current.operation.prepare_many(++seed_);
+    switch_to(Side::own);
+    const double start = now();
+    for (int done = 0; done < options_.learn; done += calls_in_a_row) {
+        for (int i = 0; i < calls_in_a_row; ++i) current.operation.call();
+        check(MPI_Barrier(MPI_COMM_WORLD));
+        int is_enough = now() - start > most_seconds ? 1 : 0;
+        check(PMPI_Bcast(&is_enough, 1, MPI_INT, 0, MPI_COMM_WORLD));
+        if (is_enough != 0) break;
+    }
+    switch_to(Side::vendor);
 }
 
 Meter::Least Meter::least_of(const Subject& subject) const {

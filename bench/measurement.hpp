@@ -53,6 +53,7 @@ private:
     double run_block(Current& current, Side side, int iterations);
     double time_alone(const Operation& operation, Side side, int iterations);
     enum class Least : std::uint8_t { none, exchange, copy };
+    void let_learn(Current& current, const std::string& title, const std::string& position);
     Least least_of(const Subject& subject) const;
     double run_least(Least least, const Subject& subject, int iterations);
     void check_single_calls(Current& current, Side side);

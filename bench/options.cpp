@@ -60,6 +60,7 @@ void check_consistency(const Options& options) {
     expect(!(options.own_only && options.vendor_only), "--own-only and --vendor-only exclude each other");
     expect(options.repetitions >= 1, "--repetitions: at least 1");
     expect(options.warmup >= 1, "--warmup: at least 1");
+    expect(options.learn >= 0, "--learn: at least 0");
     expect(options.min_iterations >= 1, "--min-iterations: at least 1");
     expect(options.max_iterations >= options.min_iterations, "--max-iterations: not below --min-iterations");
     expect(options.root >= 0, "--root: at least 0");
@@ -106,6 +107,10 @@ CommandLine parse_command_line(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--min-iterations", options.min_iterations, "Fewest calls in a block")->capture_default_str();
     app.add_option("--max-iterations", options.max_iterations, "Most calls in a block")->capture_default_str();
+    app.add_option("--learn", options.learn,
+                   "Calls of the library before anything is timed, at each size, in which it finds out what is fastest "
+                   "(LIBHCOLL_TUNE); for 20 s at most; 0: none")
+        ->capture_default_str();
     app.add_option("--warmup", options.warmup,
                    "Calls of each side before anything is timed, at each size; libhcoll sets up a communicator only "
                    "after its first few calls")

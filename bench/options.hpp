@@ -24,6 +24,7 @@ struct Options {
     double block_seconds = 0.002;
     int repetitions = 15;
     int warmup = 10;
+    int learn = 320;
     int min_iterations = 2;
     int max_iterations = 20000;
     std::string json_file;

@@ -74,6 +74,7 @@ json report_json(const Report& report) {
     result["method"] = {{"repetitions", options.repetitions},
                         {"block_time_us", options.block_seconds * 1e6},
                         {"warmup", options.warmup},
+                        {"learn", options.learn},
                         {"min_iterations", options.min_iterations},
                         {"max_iterations", options.max_iterations},
                         {"sync", options.sync}};

@@ -191,6 +191,8 @@ JobOptions job_of(const Options& options) {
                                   is_it ? options.algorithm : "vendor");
     }
     job.settings.emplace_back("LIBHCOLL_TABLE", options.table.empty() ? "off" : options.table);
+    // A simulation is of what is known, not of what is found out.
+    job.settings.emplace_back("LIBHCOLL_TUNE", "table");
     if (!options.rules.empty()) job.settings.emplace_back("LIBHCOLL_RULES", options.rules);
     return job;
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tuning/find_table.hpp"
+#include "tuning/table_file.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll::info {
@@ -69,6 +70,7 @@ void draw_points(const TableCall& call, const std::vector<const TableEntry*>& po
                 cell = choice == "vendor"
                            ? "."
                            : fmt::format("{} {}", letter_of(static_cast<std::size_t>(number)), gain_text(**entry));
+                if (is_learned(**entry)) cell += cell.ends_with(' ') ? "*" : " *";
             }
             fmt::print("  {:<10}", cell);
         }
@@ -90,7 +92,9 @@ void print_rules(const std::vector<const TableEntry*>& rules) {
 }
 
 void print_text(const Table& table, const std::string& path) {
-    fmt::print("{}: {} entries{}\n", path, table.entries.size(),
+    const auto learned = std::count_if(table.entries.begin(), table.entries.end(), is_learned);
+    fmt::print("{}: {} entries{}{}\n", path, table.entries.size(),
+               learned != 0 ? fmt::format(", {} of them learned by programs (*)", learned) : std::string(),
                table.vendor ? fmt::format(", measured under {}", name_of(*table.vendor)) : std::string());
     for (const auto& [key, value] : table.origin) fmt::print("  {}: {}\n", key, value);
     std::vector<const TableEntry*> rules;

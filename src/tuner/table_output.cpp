@@ -8,7 +8,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+
+#include "tuning/table_file.hpp"
 
 namespace hcoll {
 
@@ -22,16 +23,6 @@ bool belongs_to_others(const std::string& path) {
     if (stat(path.c_str(), &of_file) != 0 || stat(folder.c_str(), &of_folder) != 0) return false;
     const uid_t me = geteuid();
     return (of_folder.st_mode & S_ISVTX) != 0 && me != 0 && of_file.st_uid != me && of_folder.st_uid != me;
-}
-
-// Beside it, of this job alone.
-std::string fresh_name(const std::string& path) { return fmt::format("{}.new{}", path, getpid()); }
-
-// The first that is free.
-std::string old_name(const std::string& path) {
-    std::string name = path + ".old";
-    for (int number = 2; access(name.c_str(), F_OK) == 0; ++number) name = fmt::format("{}.old{}", path, number);
-    return name;
 }
 
 const std::string* find_origin(const Table& table, std::string_view key) {
@@ -87,17 +78,9 @@ std::optional<std::string> TableOutput::resume() {
 }
 
 bool TableOutput::write() {
-    const std::string fresh = fresh_name(path_);
-    std::ofstream file(fresh);
-    file << table_json(table_);
-    file.close();
-    if (!file) return false;
     const std::optional<Identity> there = identity_of(path_);
     const bool is_kept = !there || there == ours_ || rename(path_.c_str(), old_name(path_).c_str()) == 0;
-    if (!is_kept || rename(fresh.c_str(), path_.c_str()) != 0) {
-        unlink(fresh.c_str());
-        return false;
-    }
+    if (!is_kept || !replace_file(path_, table_json(table_))) return false;
     ours_ = identity_of(path_);
     return true;
 }

@@ -7,7 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <utility>
 
+#include "tuning/table_file.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll {
@@ -88,12 +91,10 @@ std::string find_table_file(const std::string& folder, VendorKind vendor) {
     return {};
 }
 
-std::shared_ptr<const Table> find_table(const std::string& setting, const std::string& folder, VendorKind vendor,
-                                        std::vector<std::string>& mistakes) {
-    if (setting == "off") return nullptr;
-    std::string path = setting;
-    if (setting == "auto") path = find_table_file(folder, vendor);
-    if (path.empty()) return nullptr;
+namespace {
+
+// At most a few of the mistakes in it are named. Its times are of messages and collectives of the MPI library that it was measured under.
+std::optional<Table> read_applicable(const std::string& path, VendorKind vendor, std::vector<std::string>& mistakes) {
     constexpr std::size_t most_mistakes = 5;
     std::vector<std::string> all;
     std::optional<Table> table = read_table(path, all);
@@ -101,15 +102,50 @@ std::shared_ptr<const Table> find_table(const std::string& setting, const std::s
     if (all.size() > most_mistakes)
         mistakes.push_back(fmt::format("{} more mistakes in {}; hcoll-info --table {} names them",
                                        all.size() - most_mistakes, path, path));
-    if (!table) return nullptr;
-    // Its times are of another library's messages and collectives, to which its choices are compared.
-    if (table->vendor && *table->vendor != vendor) {
-        mistakes.push_back(fmt::format("{} was measured under another MPI library ({}; this one is {}): it is not used",
-                                       path, name_of(*table->vendor), name_of(vendor)));
-        return nullptr;
+    if (!table || !table->vendor || *table->vendor == vendor) return table;
+    mistakes.push_back(fmt::format("{} was measured under another MPI library ({}; this one is {}): it is not used",
+                                   path, name_of(*table->vendor), name_of(vendor)));
+    return std::nullopt;
+}
+
+// As the other ranks get it: whoever has other digits looks up other choices.
+std::shared_ptr<const Table> as_others_get_it(const Table& table) {
+    return std::make_shared<const Table>(*parse_wire_text(wire_text(table)));
+}
+
+std::optional<Table> find_file(const std::string& setting, const std::string& folder, VendorKind vendor,
+                               std::vector<std::string>& mistakes) {
+    const std::string path = setting == "auto" ? find_table_file(folder, vendor) : setting == "off" ? "" : setting;
+    return path.empty() ? std::nullopt : read_applicable(path, vendor, mistakes);
+}
+
+}  // namespace
+
+std::shared_ptr<const Table> find_table(const std::string& setting, const std::string& folder, VendorKind vendor,
+                                        std::vector<std::string>& mistakes) {
+    const std::optional<Table> table = find_file(setting, folder, vendor, mistakes);
+    return table ? as_others_get_it(*table) : nullptr;
+}
+
+std::shared_ptr<const Table> find_tables(const Settings& settings, const std::string& folder, VendorKind vendor,
+                                         std::vector<std::string>& mistakes) {
+    if (settings.tune == TuneMode::off) return nullptr;
+    const auto name_setting = [&](std::string_view setting, std::size_t first) {
+        for (std::size_t i = first; i < mistakes.size(); ++i) mistakes[i] = fmt::format("{}: {}", setting, mistakes[i]);
+    };
+    std::optional<Table> table = find_file(settings.table_file, folder, vendor, mistakes);
+    name_setting("LIBHCOLL_TABLE", 0);
+    const std::size_t of_table = mistakes.size();
+    std::error_code error;
+    if (settings.learn_file != "off" && std::filesystem::exists(settings.learn_file, error)) {
+        std::optional<Table> learned = read_applicable(settings.learn_file, vendor, mistakes);
+        name_setting("LIBHCOLL_LEARN", of_table);
+        if (learned && table)
+            merge_learned(*table, std::move(learned->entries));
+        else if (learned)
+            table = std::move(learned);
     }
-    // As the other ranks get it: whoever has other digits looks up other choices.
-    return std::make_shared<const Table>(*parse_wire_text(wire_text(*table)));
+    return table ? as_others_get_it(*table) : nullptr;
 }
 
 }  // namespace hcoll

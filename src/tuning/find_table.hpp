@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tuning/settings.hpp"
 #include "tuning/table.hpp"
 
 namespace hcoll {
@@ -28,5 +29,10 @@ std::string find_table_file(const std::string& folder, VendorKind vendor);
 // few of the mistakes in it are named, and that there are more.
 std::shared_ptr<const Table> find_table(const std::string& setting, const std::string& folder, VendorKind vendor,
                                         std::vector<std::string>& mistakes);
+
+// The same, with what programs have learned (LIBHCOLL_LEARN) in place of what it says for the same calls; none with LIBHCOLL_TUNE=off. Mistakes
+// begin with the setting that names the file.
+std::shared_ptr<const Table> find_tables(const Settings& settings, const std::string& folder, VendorKind vendor,
+                                         std::vector<std::string>& mistakes);
 
 }  // namespace hcoll

@@ -15,6 +15,7 @@ constexpr const char* learned = why_of_trials;
 constexpr std::uint64_t at_first = 32;
 constexpr std::uint64_t while_trying = 16;
 constexpr std::uint64_t when_late = 8;
+constexpr std::uint64_t calls_of_rest = 4096;
 constexpr std::uint64_t fewest_when_settled = 96;
 constexpr std::uint64_t most_when_settled = 1024;
 constexpr double share = 0.01;
@@ -62,6 +63,7 @@ Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, cons
     std::uint8_t& index = index_[static_cast<std::size_t>(collective)][static_cast<std::size_t>(key.size_class)];
     if (index != no_place) [[likely]] {
         places_[index].usual = &decided;
+        places_[index].bytes = bytes;
         return &places_[index];
     }
     if (places_.size() == most_places) return nullptr;
@@ -73,6 +75,7 @@ Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, cons
     place.key = key;
     place.others = &others;
     place.usual = &decided;
+    place.bytes = bytes;
     int vendor = PlaceLearning::usual;
     for (std::size_t i = 1; i < count; ++i)
         if (!others[i - 1].is_own()) vendor = static_cast<int>(i);
@@ -108,6 +111,19 @@ Learning::Turn Learning::next(Collective collective, std::uint64_t bytes, const 
             .place = turn.is_timed ? index : -1,
             .candidate = turn.candidate,
             .may_be_repeated = state == PlaceLearning::State::settled};
+}
+
+bool Learning::is_every_bcast_the_vendors() const {
+    bool is_any = false;
+    for (const Place& each : places_) {
+        if (each.key.collective != Collective::bcast) continue;
+        const PlaceLearning& learned = each.learning;
+        if (learned.vendor() != PlaceLearning::usual || learned.state() != PlaceLearning::State::settled ||
+            learned.chosen() != learned.vendor() || each.is_left_alone)
+            return false;
+        is_any = true;
+    }
+    return is_any;
 }
 
 void Learning::leave(Collective collective) {
@@ -254,6 +270,7 @@ Learning::Outcome Learning::learn(const Words& all) {
         std::any_of(places_.begin(), places_.end(), [](const Place& place) { return place.learning.is_trying(); });
     is_agreeing_ = false;
     for (GoneBy& each : gone_by_) each = {};
+    bcast_rests_until_ = is_every_bcast_the_vendors() ? calls_ + calls_of_rest : 0;
     if (!places_.empty() && slots_ != 0) first_told_ = (told_[slots_ - 1].place + 1) % places_.size();
     const std::uint64_t before = interval_;
     if (is_any_tried_)

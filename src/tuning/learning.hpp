@@ -75,6 +75,9 @@ public:
         if (before.decision != nullptr) decided = before.decision;
         return true;
     }
+    // Where every Bcast is the MPI library's, and none is usually anybody else's, the ranks of a node need not tell one another its length: for
+    // the next few thousand calls. The same on all ranks.
+    bool rests_bcast() const { return calls_ < bcast_rests_until_; }
     // Any other.
     void count_call() { ++calls_; }
     std::uint64_t calls() const { return calls_; }
@@ -123,6 +126,7 @@ public:
         PlaceKey key;
         const std::vector<Decision>* others = nullptr;
         const Decision* usual = nullptr;  // of the last call
+        std::uint64_t bytes = 0;          // of that
         bool is_left_alone = false;       // the ranks have counted differently
         bool has_news = false;            // the last agreement has changed what it runs
         int told_as = -1;                 // what it ran when it was settled last
@@ -163,6 +167,7 @@ private:
     static void note_roots(Place& place, std::uint64_t calls, std::size_t position, const std::uint64_t* words);
     void choose_slots();
     void add_gone_by();
+    bool is_every_bcast_the_vendors() const;
     void set_next();
 
     const TrialTables* tables_ = nullptr;
@@ -185,6 +190,7 @@ private:
     std::array<GoneBy, collective_count> gone_by_{};
     std::array<std::array<std::uint8_t, size_classes>, collective_count> index_{};
     std::vector<Place> places_;
+    std::uint64_t bcast_rests_until_ = 0;
     std::size_t first_told_ = 0;
     // What was told, until it is agreed on.
     struct Told {

@@ -24,6 +24,7 @@ constexpr double more_regret = 10;
 constexpr double hopeless_at_once = 4;
 constexpr double hopeless = 2;
 constexpr double certain = 3;  // standard errors
+constexpr double likely = 2;   // a single disturbed call does not make it so
 // The MPI library keeps what would gain less.
 constexpr double least_gain = 1.02;
 constexpr double much_gain = 1.2;
@@ -174,7 +175,7 @@ void PlaceLearning::end_round() {
     for (int i = 0; i < candidates_; ++i) {
         if (i == best || is_out_[static_cast<std::size_t>(i)]) continue;
         const bool is_hopeless = round_ == 0 ? costs_of(i).least() > hopeless_at_once * shortest
-                                             : costs_of(i).mean() > hopeless * least;
+                                             : costs_of(i).mean() > hopeless * least && is_slower(i, best, likely);
         const bool is_certain = round_ != 0 && is_slower(i, best, certain);
         const bool is_behind = i != vendor_ && i != usual && costs_of(i).count() >= std::min(some_samples, enough) &&
                                left() > 2 && is_slower(i, best, 1);

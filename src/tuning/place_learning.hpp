@@ -93,9 +93,9 @@ public:
     const CostSamples& costs_of(int candidate) const { return costs_[static_cast<std::size_t>(candidate)]; }
     // Seconds that trying has cost beyond what the best candidate would have.
     double regret() const { return regret_; }
-    // Seconds spent in the place, as far as they are known.
+    // Seconds spent in calls of it, as far as they are known.
     double seconds() const { return seconds_; }
-    int decisions() const { return decisions_; }
+    std::uint32_t decisions() const { return decisions_; }
     // What a call of the chosen candidate costs; 0 where that is not known.
     double cost() const { return costs_of(chosen_).mean(); }
 

@@ -162,6 +162,20 @@ TEST(Learning, WorksInBroadcastsAloneToo) {
     EXPECT_EQ(job.chosen(Collective::bcast, 1000), 2);
 }
 
+// There its ranks need not tell one another the length of each.
+TEST(Learning, BcastRestsWhereAllOfThemAreTheMpiLibrarys) {
+    for (const bool is_vendor_fastest : {true, false}) {
+        LearningJob job({.seconds = seconds_of(is_vendor_fastest ? std::vector{10.0, 20.0, 30.0, 40.0}
+                                                                 : std::vector{30.0, 20.0, 10.0, 40.0})},
+                        test_seed());
+        for (int i = 0; i < 600; ++i) {
+            job.call(Collective::bcast, 1000);
+            if (i % 10 == 0) job.call(Collective::barrier, 0);
+        }
+        for (const Learning& each : job.ranks()) EXPECT_EQ(each.rests_bcast(), is_vendor_fastest);
+    }
+}
+
 // 10^5 places: random collectives, lengths, costs, and times that differ on every rank. LearningJob compares what the ranks run, call by call.
 TEST(Learning, RanksDecideAlikeWhateverEachOfThemSees) {
     std::uint64_t places = 0;

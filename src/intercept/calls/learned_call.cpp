@@ -64,8 +64,9 @@ void use(Communicator& communicator, bool all_wait) {
 void agree_on_learning(Communicator& communicator, bool all_wait) {
     OwnAlgorithms& own = communicator.own();
     LearningAgreement& agreement = *own.agreement;
-    // Ranks that are broken, or are told that others are, agree on nothing.
-    if (own.is_broken) return own.learn_no_more();
+    // Ranks that are broken, or know that others are, agree on nothing.
+    if (own.is_broken || (own.peers != nullptr && own.peers->why_broken() != NodeBreak::none))
+        return own.learn_no_more();
     if (agreement.request != MPI_REQUEST_NULL) {
         if (!all_wait && own.learning.calls() < agreement.use_at) return;
         if (finish_one(agreement.request, MPI_STATUS_IGNORE) != MPI_SUCCESS) return own.learn_no_more();

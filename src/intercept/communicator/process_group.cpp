@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/process.hpp"
+#include "intercept/process/together.hpp"
 
 namespace hcoll {
 
@@ -168,6 +169,9 @@ void ProcessGroups::free_parts(IsIt&& is_it) {
     parts.sort([](const auto& a, const auto& b) { return a.own->serial < b.own->serial; });
     for (ProcessGroup::Part& part : parts) {
         std::unique_ptr<OwnAlgorithms>& own = part.own;
+        Process& process = Process::get();
+        if (process.report() != nullptr || process.agreed()->settings.learn_file != "off")
+            (void)has_memory_for([&] { process.learned().add(own->learning, *own->placement); });
         if (log_enabled(LogLevel::debug))
             log_line(LogLevel::debug, "rank {} of MPI_COMM_WORLD frees duplicate {}", Process::get().world_rank(),
                      own->serial);

@@ -1,5 +1,6 @@
 #include "intercept/process/process.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <dlfcn.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <utility>
 
@@ -20,6 +22,7 @@
 #include "intercept/process/together.hpp"
 #include "progress/engine/simulation.hpp"
 #include "tuning/find_table.hpp"
+#include "tuning/table_file.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll {
@@ -85,6 +88,7 @@ Process::Process(const Opening& opening)
     if (local_.report != "0") report_ = std::make_unique<Report>();
     // Where the job was started, not where the application goes from there.
     if (local_.report.ends_with(".json")) local_.report = std::filesystem::absolute(local_.report);
+    if (local_.learn_file != "off") learn_path_ = std::filesystem::absolute(local_.learn_file);
 }
 
 void Process::publish(std::shared_ptr<const AgreedSettings> agreed) {
@@ -99,13 +103,13 @@ void Process::read_table() {
     std::vector<std::string> mistakes;
     const std::string folder = folder_of_tables();
     Settings settings = agreed()->settings;
-    settings.table = find_table(settings.table_file, folder, vendor_kind(), mistakes);
+    settings.table = find_tables(settings, folder, vendor_kind(), mistakes);
     if (report_ != nullptr && settings.table != nullptr)
         report_->set_table(fmt::format("{}, {} entries{}", settings.table->name, settings.table->entries.size(),
                                        mistakes.empty() ? "" : "; what is wrong in it is not used"));
     else if (report_ != nullptr && !mistakes.empty())
         report_->set_table(mistakes.front());
-    for (std::string& mistake : mistakes) add_warning("LIBHCOLL_TABLE: " + std::move(mistake));
+    for (std::string& mistake : mistakes) add_warning(std::move(mistake));
     if (settings.table != nullptr) publish(make_agreed(settings));
 }
 
@@ -280,6 +284,7 @@ void Process::finish() {
     if (finished_.exchange(true)) return;
     Background::get().finish();
     if (release_communicators_ != nullptr) release_communicators_();
+    (void)has_memory_for([&] { keep_learned(); });
     write_report();
     if (stand_aside_ != nullptr) stand_aside_();
 }
@@ -289,6 +294,24 @@ void Process::finish_at_exit() {
     if (process_id_ != getpid() || finished_.exchange(true)) return;
     Background::get().finish_at_exit();
     write_report();
+}
+
+// By one rank: what all of them know alike.
+void Process::keep_learned() {
+    const std::vector<LearnedPlace> places = learned_.take();
+    if (report_ != nullptr) report_->set_learned(places);
+    const Settings& settings = agreed()->settings;
+    if (rank_ != 0 || settings.learn_file == "off" || places.empty()) return;
+    const MachineName machine = machine_name();
+    Table table{.name = {}, .origin = {}, .vendor = vendor_kind(), .entries = entries_of(places)};
+    if (!machine.cluster.empty()) table.origin.emplace_back("cluster", machine.cluster);
+    table.origin.emplace_back("cpu", machine.cpu);
+    table.origin.emplace_back("interconnect", machine.fabric);
+    table.origin.emplace_back("mpi_version", library_line_);
+    table.origin.emplace_back("date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))));
+    table.origin.emplace_back("command", "LIBHCOLL_LEARN");
+    if (const auto problem = hcoll::keep_learned(learn_path_, table))
+        log_line(LogLevel::warn, "LIBHCOLL_LEARN: {}", *problem);
 }
 
 void Process::write_report() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "intercept/process/learned_places.hpp"
 #include "intercept/process/placement_finder.hpp"
 #include "intercept/process/report.hpp"
 #include "progress/engine/per_process.hpp"
@@ -78,6 +79,8 @@ public:
 
     // Where ranks are.
     PlacementFinder& placements() { return placements_; }
+    // What was learned, of communicators that are gone.
+    LearnedPlaces& learned() { return learned_; }
 
     // After MPI_Init, on all ranks of MPI_COMM_WORLD: agrees on settings, finds out where ranks are, sets the finalize hook.
     // `warning`: one more of this process; may be empty.
@@ -105,6 +108,7 @@ private:
     void read_table();
     void set_finalize_hook();
     void write_report();
+    void keep_learned();
 
     static PerProcess<Process*> instance_;
     std::string library_line_;
@@ -113,11 +117,13 @@ private:
     pid_t process_id_;
     std::vector<std::string> warnings_;  // about the settings of this process; not yet printed
     Settings local_;
+    std::string learn_path_;  // of LIBHCOLL_LEARN
     // All that were ever in force: other threads may set communicators of sessions up while MPI_COMM_WORLD agrees.
     std::deque<std::shared_ptr<const AgreedSettings>> every_agreed_;
     std::atomic<const std::shared_ptr<const AgreedSettings>*> agreed_{nullptr};
     std::unique_ptr<Report> report_;
     PlacementFinder placements_;
+    LearnedPlaces learned_;
     std::mutex reading_table_;
     bool has_looked_for_table_ = false;
     std::mutex agreeing_;  // of what sessions and MPI_COMM_WORLD have to know of each other

@@ -25,6 +25,41 @@ std::string bytes_text(std::uint64_t bytes) {
     return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
+// Columns as wide as their longest cell; the last one as it is. Those of `right` stand to the right.
+template <std::size_t columns>
+std::string columns_text(const std::vector<std::array<std::string, columns>>& rows,
+                         const std::array<bool, columns>& right) {
+    std::array<std::size_t, columns> width{};
+    for (const auto& row : rows)
+        for (std::size_t i = 0; i + 1 < columns; ++i) width[i] = std::max(width[i], row[i].size());
+    std::string text;
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < columns; ++i)
+            text += right[i] ? fmt::format("  {:>{}}", row[i], width[i]) : fmt::format("  {:<{}}", row[i], width[i]);
+        text += '\n';
+    }
+    return text;
+}
+
+std::string microseconds_text(double seconds) { return fmt::format("{:.2f}", 1e6 * seconds); }
+
+std::string learned_text(const std::vector<LearnedPlace>& places) {
+    std::vector<std::array<std::string, 8>> rows = {
+        {"learned", "layout", "bytes", "calls", "us a call", "trying cost us", "gained us", "runs; others (us a call)"}};
+    for (const LearnedPlace& place : places) {
+        std::string who;
+        for (const LearnedPlace::Candidate& each : place.candidates)
+            who += &each == &place.candidates.front()
+                       ? each.what + ";"
+                       : fmt::format(" {} ({})", each.choice, microseconds_text(each.seconds));
+        rows.push_back({std::string(name_of(place.collective)),
+                        fmt::format("{} x {}", place.nodes, place.ranks_per_node), size_text(place.bytes),
+                        std::to_string(place.calls), microseconds_text(place.candidates.front().seconds),
+                        microseconds_text(place.regret), microseconds_text(place.gained), std::move(who)});
+    }
+    return columns_text<8>(rows, {false, false, true, true, true, true, true, false});
+}
+
 }  // namespace
 
 std::size_t size_class_of(std::uint64_t bytes) {
@@ -48,6 +83,11 @@ void Report::set_table(std::string table) {
     table_ = std::move(table);
 }
 
+void Report::set_learned(std::vector<LearnedPlace> places) {
+    const std::lock_guard lock(mutex_);
+    learned_ = std::move(places);
+}
+
 std::string Report::text(std::string_view heading) const {
     const std::lock_guard lock(mutex_);
     std::vector<std::array<std::string, 7>> rows = {
@@ -55,9 +95,6 @@ std::string Report::text(std::string_view heading) const {
     for (const auto& [key, sum] : sums_)
         rows.push_back({std::get<0>(key), size_class_text(std::get<1>(key)), std::to_string(sum.calls),
                         bytes_text(sum.bytes), fmt::format("{:.6f}", sum.seconds), std::get<2>(key), std::get<3>(key)});
-    std::array<std::size_t, 7> width{};
-    for (const auto& row : rows)
-        for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
     std::uint64_t own = 0;
     std::uint64_t passed_on = 0;
     for (const auto& [key, sum] : sums_) (std::get<2>(key) == "vendor" ? passed_on : own) += sum.calls;
@@ -67,10 +104,8 @@ std::string Report::text(std::string_view heading) const {
     if (sums_.empty())
         text += "  no collective that libhcoll knows was called\n";
     else
-        for (const auto& row : rows)
-            text +=
-                fmt::format("  {:<{}}  {:<{}}  {:>{}}  {:>{}}  {:>{}}  {:<{}}  {}\n", row[0], width[0], row[1],
-                            width[1], row[2], width[2], row[3], width[3], row[4], width[4], row[5], width[5], row[6]);
+        text += columns_text<7>(rows, {false, false, true, true, true, false, false});
+    if (!learned_.empty()) text += learned_text(learned_);
     return text;
 }
 
@@ -94,6 +129,21 @@ std::string Report::json(std::string_view heading) const {
              {"seconds", sum.seconds},
              {"ran", std::get<2>(key)},
              {"because", std::get<3>(key)}});
+    }
+    if (!learned_.empty()) document["learned"] = nlohmann::ordered_json::array();
+    for (const LearnedPlace& place : learned_) {
+        nlohmann::ordered_json candidates = nlohmann::ordered_json::array();
+        for (const LearnedPlace::Candidate& each : place.candidates)
+            candidates.push_back({{"ran", each.what}, {"seconds", each.seconds}, {"timed_calls", each.samples}});
+        document["learned"].push_back({{"collective", name_of(place.collective)},
+                                       {"nodes", place.nodes},
+                                       {"ranks_per_node", place.ranks_per_node},
+                                       {"bytes", place.bytes},
+                                       {"calls", place.calls},
+                                       {"decisions", place.decisions},
+                                       {"trying_cost_seconds", place.regret},
+                                       {"gained_seconds", place.gained},
+                                       {"candidates", std::move(candidates)}});
     }
     return document.dump(2, ' ', false, any) + "\n";
 }

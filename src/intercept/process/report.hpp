@@ -8,6 +8,9 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
+
+#include "intercept/process/learned_places.hpp"
 
 namespace hcoll {
 
@@ -24,6 +27,8 @@ public:
 
     // What came of the table of this machine; not called: there is none.
     void set_table(std::string table);
+
+    void set_learned(std::vector<LearnedPlace> places);
 
     // `heading` names the process and the MPI library.
     std::string text(std::string_view heading) const;
@@ -52,6 +57,7 @@ private:
     mutable std::mutex mutex_;
     std::map<Key, Sum, Less> sums_;
     std::string table_;
+    std::vector<LearnedPlace> learned_;
 };
 
 }  // namespace hcoll

@@ -1,0 +1,120 @@
+#include "tuning/table_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <tuple>
+
+namespace hcoll {
+
+namespace {
+
+// Jobs that end at the same time take turns; who has to wait for longer loses what it has learned, and nothing else.
+constexpr int most_tries = 100;
+constexpr auto between_tries = std::chrono::milliseconds(20);
+
+// A lock on a folder leaves nothing behind, and ends with the process.
+class FolderLock {
+public:
+    explicit FolderLock(const std::string& folder) : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+        for (int i = 0; descriptor_ >= 0 && i < most_tries && !is_held_; ++i) {
+            is_held_ = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+            // A file system that knows no locks is used without.
+            if (!is_held_ && errno != EWOULDBLOCK && errno != EINTR) is_held_ = true;
+            if (!is_held_) std::this_thread::sleep_for(between_tries);
+        }
+    }
+    ~FolderLock() {
+        if (descriptor_ >= 0) close(descriptor_);
+    }
+    FolderLock(const FolderLock&) = delete;
+    FolderLock& operator=(const FolderLock&) = delete;
+    bool is_held() const { return is_held_; }
+
+private:
+    int descriptor_;
+    bool is_held_ = false;
+};
+
+bool is_same_place(const TableEntry& a, const TableEntry& b) {
+    return a.is_point() && b.is_point() && a.call == b.call && a.nodes == b.nodes &&
+           a.ranks_per_node == b.ranks_per_node && std::bit_width(a.bytes.least) == std::bit_width(b.bytes.least);
+}
+
+}  // namespace
+
+std::string fresh_name(const std::string& path) { return fmt::format("{}.new{}", path, getpid()); }
+
+std::string old_name(const std::string& path) {
+    std::string name = path + ".old";
+    for (int number = 2; access(name.c_str(), F_OK) == 0; ++number) name = fmt::format("{}.old{}", path, number);
+    return name;
+}
+
+bool replace_file(const std::string& path, std::string_view text) {
+    const std::string fresh = fresh_name(path);
+    std::FILE* file = std::fopen(fresh.c_str(), "we");
+    if (file == nullptr) return false;
+    const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0 &&
+                            fsync(fileno(file)) == 0;
+    const int reason = errno;
+    const bool is_closed = std::fclose(file) == 0;
+    if (is_written && is_closed && std::rename(fresh.c_str(), path.c_str()) == 0) return true;
+    const int last = is_written ? errno : reason;
+    unlink(fresh.c_str());
+    errno = last;
+    return false;
+}
+
+bool is_learned(const TableEntry& entry) { return entry.why.starts_with(why_learned); }
+
+void merge_learned(Table& table, std::vector<TableEntry> fresh) {
+    for (TableEntry& each : fresh) {
+        std::erase_if(table.entries, [&](const TableEntry& old) { return is_same_place(old, each); });
+        table.entries.push_back(std::move(each));
+    }
+    std::stable_sort(table.entries.begin(), table.entries.end(), [](const TableEntry& a, const TableEntry& b) {
+        return std::tuple(a.call.name(), a.nodes.least, a.ranks_per_node.least, a.bytes.least) <
+               std::tuple(b.call.name(), b.nodes.least, b.ranks_per_node.least, b.bytes.least);
+    });
+}
+
+std::optional<std::string> keep_learned(const std::string& path, const Table& learned) {
+    const std::string folder = std::filesystem::absolute(path).parent_path().string();
+    const FolderLock lock(folder);
+    if (!lock.is_held())
+        return fmt::format("what was learned is not kept in {}: other jobs are writing there, or {} cannot be opened",
+                           path, folder);
+    Table table = learned;
+    table.entries.clear();
+    struct stat status {};
+    if (stat(path.c_str(), &status) == 0) {
+        if (!S_ISREG(status.st_mode)) return fmt::format("what was learned is not kept: {} is no file", path);
+        std::vector<std::string> mistakes;
+        std::optional<Table> before = read_table(path, mistakes);
+        const bool is_ours = before && mistakes.empty() && (!before->vendor || before->vendor == learned.vendor);
+        // Somebody may want to know what it was.
+        if (!is_ours && std::rename(path.c_str(), old_name(path).c_str()) != 0)
+            return fmt::format("what was learned is not kept: {} is damaged or of another MPI library, and cannot be "
+                               "put aside ({})",
+                               path, std::strerror(errno));
+        if (is_ours) table.entries = std::move(before->entries);
+    }
+    merge_learned(table, learned.entries);
+    if (!replace_file(path, table_json(table)))
+        return fmt::format("what was learned is not kept: {} cannot be written ({})", path, std::strerror(errno));
+    return std::nullopt;
+}
+
+}  // namespace hcoll
