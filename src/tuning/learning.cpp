@@ -67,7 +67,8 @@ Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, cons
         return &places_[index];
     }
     if (places_.size() == most_places) return nullptr;
-    const std::vector<Decision>& others = others_at((*tables_)[static_cast<std::size_t>(collective)], key.fewest_bytes());
+    const std::vector<Decision>& others =
+        others_at((*tables_)[static_cast<std::size_t>(collective)], key.fewest_bytes());
     const std::size_t count = std::min(others.size() + 1, PlaceLearning::most_candidates);
     if (count == 1) return nullptr;
     index = static_cast<std::uint8_t>(places_.size());
@@ -105,9 +106,9 @@ Learning::Turn Learning::next(Collective collective, std::uint64_t bytes, const 
                .size_class = state == PlaceLearning::State::settled ? place->key.size_class : -1,
                .decision = turn.candidate == PlaceLearning::usual ? nullptr : &decision};
     return {.decision = &decision,
-            .why = state == PlaceLearning::State::tried                                                  ? being_tried
+            .why = state == PlaceLearning::State::tried                                               ? being_tried
                    : state == PlaceLearning::State::settled && turn.candidate != PlaceLearning::usual ? learned
-                                                                                                       : nullptr,
+                                                                                                      : nullptr,
             .place = turn.is_timed ? index : -1,
             .candidate = turn.candidate,
             .may_be_repeated = state == PlaceLearning::State::settled};
@@ -171,8 +172,8 @@ void Learning::choose_slots() {
         return place.learning.is_trying() || place.learning.is_ready() || place.late.samples != 0;
     });
     choose([](const Place& place) {
-        return place.learning.state() == PlaceLearning::State::settled && place.samples != 0 && place.late.samples == 0 &&
-               !place.learning.is_ready();
+        return place.learning.state() == PlaceLearning::State::settled && place.samples != 0 &&
+               place.late.samples == 0 && !place.learning.is_ready();
     });
 }
 
@@ -276,9 +277,9 @@ Learning::Outcome Learning::learn(const Words& all) {
     if (is_any_tried_)
         interval_ = while_trying;
     else if (seconds > 0)
-        interval_ = static_cast<std::uint64_t>(
-            std::clamp(static_cast<double>(before) * agreeing / (share * seconds),
-                       static_cast<double>(fewest_when_settled), static_cast<double>(most_when_settled)));
+        interval_ = static_cast<std::uint64_t>(std::clamp(static_cast<double>(before) * agreeing / (share * seconds),
+                                                          static_cast<double>(fewest_when_settled),
+                                                          static_cast<double>(most_when_settled)));
     else
         interval_ = std::clamp(2 * before, fewest_when_settled, most_when_settled);
     // From this call on, which is the same on all ranks. What waits for no further call needs none.

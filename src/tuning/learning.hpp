@@ -105,7 +105,8 @@ public:
 
     static constexpr std::size_t most_slots = 4;
     static constexpr std::size_t most_samples = PlaceLearning::most_in_round;
-    static constexpr std::size_t words_of_slot = 2 + 2 * most_samples;  // of a sample: arrival, and exit or what was spent
+    static constexpr std::size_t words_of_slot =
+        2 + 2 * most_samples;  // of a sample: arrival, and exit or what was spent
     enum Head : std::size_t { number, inverse_number, inverse_nanoseconds, wants_clock, head_words };
     static constexpr std::size_t most_words = head_words + most_slots * words_of_slot;
     using Words = std::array<std::uint64_t, most_words>;
@@ -113,9 +114,9 @@ public:
     // What this rank knows and no other. `nanoseconds`: how long the last agreement took it; `wants_clock`: clocks should be compared.
     void tell(Words& words, std::uint64_t nanoseconds, bool wants_clock);
     struct Outcome {
-        bool has_changed = false;   // calls may run something else from now on
-        bool wants_clock = false;   // somebody does
-        bool is_over = false;       // the ranks are out of step: nothing is learned any more
+        bool has_changed = false;  // calls may run something else from now on
+        bool wants_clock = false;  // somebody does
+        bool is_over = false;      // the ranks are out of step: nothing is learned any more
     };
     // `all`: the largest of what the ranks have told, each word by itself.
     Outcome learn(const Words& all);

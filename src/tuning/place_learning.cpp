@@ -194,7 +194,8 @@ void PlaceLearning::end_round() {
 // Conditions may have changed: what is known of costs is of those before.
 void PlaceLearning::try_again() {
     is_out_.fill(true);
-    for (const int each : {int{chosen_}, int{runner_up_}, int{vendor_}}) is_out_[static_cast<std::size_t>(each)] = false;
+    for (const int each : {int{chosen_}, int{runner_up_}, int{vendor_}})
+        is_out_[static_cast<std::size_t>(each)] = false;
     costs_ = {};
     state_ = State::tried;
     round_ = 1;
@@ -216,8 +217,8 @@ bool PlaceLearning::watch(std::span<const Cost> costs) {
         const auto middle = sorted.begin() + sorted.size() / 2;
         std::nth_element(sorted.begin(), middle, sorted.end());
         now = *middle;
-        is_slow = *middle > slower_by * baseline_ && *middle > baseline_ + 2 * deviation_ &&
-                  *middle > baseline_ + resolution;
+        is_slow =
+            *middle > slower_by * baseline_ && *middle > baseline_ + 2 * deviation_ && *middle > baseline_ + resolution;
     }
     const bool is_time = calls_seen_ >= try_at_;
     if (!is_slow && !is_time) return false;

@@ -27,7 +27,8 @@ constexpr auto between_tries = std::chrono::milliseconds(20);
 // A lock on a folder leaves nothing behind, and ends with the process.
 class FolderLock {
 public:
-    explicit FolderLock(const std::string& folder) : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    explicit FolderLock(const std::string& folder)
+        : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
         for (int i = 0; descriptor_ >= 0 && i < most_tries && !is_held_; ++i) {
             is_held_ = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
             // A file system that knows no locks is used without.
@@ -106,9 +107,10 @@ std::optional<std::string> keep_learned(const std::string& path, const Table& le
         const bool is_ours = before && mistakes.empty() && (!before->vendor || before->vendor == learned.vendor);
         // Somebody may want to know what it was.
         if (!is_ours && std::rename(path.c_str(), old_name(path).c_str()) != 0)
-            return fmt::format("what was learned is not kept: {} is damaged or of another MPI library, and cannot be "
-                               "put aside ({})",
-                               path, std::strerror(errno));
+            return fmt::format(
+                "what was learned is not kept: {} is damaged or of another MPI library, and cannot be "
+                "put aside ({})",
+                path, std::strerror(errno));
         if (is_ours) table.entries = std::move(before->entries);
     }
     merge_learned(table, learned.entries);

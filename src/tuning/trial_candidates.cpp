@@ -141,14 +141,15 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
         else
             table.push_back(std::move(range));
     }
-    const bool is_empty = std::all_of(table.begin(), table.end(), [](const TrialRange& each) { return each.others.empty(); });
+    const bool is_empty =
+        std::all_of(table.begin(), table.end(), [](const TrialRange& each) { return each.others.empty(); });
     return is_empty ? TrialTable{} : table;
 }
 
 const std::vector<Decision>& others_at(const TrialTable& table, std::uint64_t bytes) {
     static const std::vector<Decision> none;
-    const auto found = std::find_if(table.begin(), table.end(),
-                                    [&](const TrialRange& range) { return bytes <= range.largest_bytes; });
+    const auto found =
+        std::find_if(table.begin(), table.end(), [&](const TrialRange& range) { return bytes <= range.largest_bytes; });
     return found == table.end() ? none : found->others;
 }
 

@@ -47,7 +47,8 @@ void use(const Member& at, int number, std::uint64_t& hash) {
     // Operands whose sum depends on the order that they are added in.
     std::vector<double> terms(length);
     std::vector<double> sums(length);
-    for (std::size_t i = 0; i < length; ++i) terms[i] = 1.0 / (1 + at.rank * 7 + static_cast<int>(i % 97)) + 1e10 * (at.rank % 2);
+    for (std::size_t i = 0; i < length; ++i)
+        terms[i] = 1.0 / (1 + at.rank * 7 + static_cast<int>(i % 97)) + 1e10 * (at.rank % 2);
     check(MPI_Allreduce(terms.data(), sums.data(), count, MPI_DOUBLE, MPI_SUM, at.comm));
     std::uint64_t bits = 0;
     for (const double each : sums) {

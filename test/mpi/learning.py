@@ -43,7 +43,7 @@ def trying(job, folder):
     """What is tried, on layouts of one node and of several."""
     for layout in ("1x4", "2x2", "4x1", "2x2:cyclic"):
         for settings in ((), ("LIBHCOLL_TUNE=learn",), ("LIBHCOLL_BITS=free",)):
-            report, what = job.report(folder, 4, "--calls", "1500", layout=layout, settings=settings)
+            report, what = job.report(folder, 4, "--calls", "1000", layout=layout, settings=settings)
             tried = ran(report, "being tried")
             expect("vendor" in tried and len(tried) >= 3, f"{what}: candidates are tried, the MPI library among them", str(tried))
             for place in report["learned"]:
@@ -140,7 +140,7 @@ def kept_by_many(job, folder):
         output = each.communicate()[0]
         expect(each.returncode == 0 and "is not kept" not in output, "jobs that end at the same time keep what they learned", output)
     layouts = {(each["nodes"], each["ranks_per_node"]) for each in tables.entries_of(path)}
-    expect(layouts == {(1, 4), (2, 2), (4, 1)}, "each has added its own", str(layouts))
+    expect({(1, 4), (2, 2), (4, 1)} <= layouts, "each has added its own", str(layouts))
 
 
 def main():

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "../support/learning_job.hpp"
-#include "plan_cases.hpp"
 #include "../support/seed.hpp"
+#include "plan_cases.hpp"
 
 namespace hcoll::test {
 namespace {
@@ -55,9 +55,11 @@ TEST_P(LearningUnderSkew, FindsTheFasterCandidateIn99Of100Runs) {
     const auto [collective, ratio] = GetParam();
     int right = 0;
     for (std::uint64_t run = 0; run < 100; ++run) {
-        LearningJob job({.others = 1, .skew = 10, .seconds = seconds_of(run % 2 == 0 ? std::vector{20.0, 20 * ratio}
-                                                                                      : std::vector{20 * ratio, 20.0})},
-                        mix({test_seed(), run}));
+        LearningJob job(
+            {.others = 1,
+             .skew = 10,
+             .seconds = seconds_of(run % 2 == 0 ? std::vector{20.0, 20 * ratio} : std::vector{20 * ratio, 20.0})},
+            mix({test_seed(), run}));
         for (int i = 0; i < 2000; ++i) {
             job.call(collective, 1000, collective == Collective::allreduce ? 0 : i % 4);
             if (i % 16 == 0) job.call(Collective::barrier, 0);
@@ -118,7 +120,8 @@ TEST_P(LearningFollows, AChangeOfConditionsWithin200Calls) {
                                  if (of == Collective::barrier) return 100 * microsecond;
                                  const std::array<double, 4> before = {400, 700, 200, 900};
                                  const std::array<double, 4> after = {400, 700, 1600, 900};
-                                 return (has_changed ? after : before)[static_cast<std::size_t>(candidate)] * microsecond;
+                                 return (has_changed ? after : before)[static_cast<std::size_t>(candidate)] *
+                                        microsecond;
                              }},
                         mix({test_seed(), run}));
         const auto call = [&](int times) {
@@ -286,8 +289,7 @@ std::vector<std::string> others_of(const Settings& settings, Collective collecti
         make_decision_table(settings, VendorKind::mpich, collective, placement, has_shared_memory);
     const TrialTable table = make_trial_table(settings, collective, placement, has_shared_memory, usual);
     std::vector<std::string> names;
-    for (const Decision& each : others_at(table, bytes))
-        names.push_back(each.what);
+    for (const Decision& each : others_at(table, bytes)) names.push_back(each.what);
     return names;
 }
 
@@ -300,9 +302,10 @@ TEST(TrialCandidates, TheMpiLibraryIsAlwaysOneOfFewWithoutATable) {
                  {Collective::bcast, Collective::reduce, Collective::allreduce, Collective::barrier})
                 for (const std::uint64_t bytes : {8U, 1000U, 100'000U, 10'000'000U}) {
                     const bool shares = nodes == 1;
-                    const DecisionTable usual =
-                        make_decision_table(with(TuneMode::automatic), VendorKind::mpich, collective, *layout.placement, shares);
-                    const auto others = others_of(with(TuneMode::automatic), collective, *layout.placement, shares, bytes);
+                    const DecisionTable usual = make_decision_table(with(TuneMode::automatic), VendorKind::mpich,
+                                                                    collective, *layout.placement, shares);
+                    const auto others =
+                        others_of(with(TuneMode::automatic), collective, *layout.placement, shares, bytes);
                     EXPECT_LE(others.size(), 3U);
                     EXPECT_GE(others.size(), 1U) << nodes << " x " << ranks_per_node;
                     const bool is_there = std::find(others.begin(), others.end(), "vendor") != others.end();
@@ -314,7 +317,8 @@ TEST(TrialCandidates, TheMpiLibraryIsAlwaysOneOfFewWithoutATable) {
 TEST(TrialCandidates, NothingIsTriedWhereASettingSaysWhatRuns) {
     const Layout layout = block_layout({4, 4});
     Settings settings = with(TuneMode::automatic);
-    ASSERT_FALSE(parse_choice(Collective::bcast, "chain", settings.choices[static_cast<std::size_t>(Collective::bcast)]));
+    ASSERT_FALSE(
+        parse_choice(Collective::bcast, "chain", settings.choices[static_cast<std::size_t>(Collective::bcast)]));
     EXPECT_TRUE(others_of(settings, Collective::bcast, *layout.placement, false, 1000).empty());
     EXPECT_FALSE(others_of(settings, Collective::allreduce, *layout.placement, false, 1000).empty());
     settings.reproducible = true;

@@ -71,7 +71,8 @@ public:
         run(collective, root, takes);
         for (std::size_t rank = 0; rank < now_.size(); ++rank)
             if (turns[rank].place >= 0)
-                learning_[rank].note(turns[rank], static_cast<int>(rank) == root, nanoseconds(arrival[rank]), nanoseconds(now_[rank]));
+                learning_[rank].note(turns[rank], static_cast<int>(rank) == root, nanoseconds(arrival[rank]),
+                                     nanoseconds(now_[rank]));
         spent_ += takes;
         return candidate;
     }

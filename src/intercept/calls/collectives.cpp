@@ -103,7 +103,8 @@ __attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* ow
             comm, [&](MPI_Request* request) { return begin(buffer, count, type, root, comm, request); },
             [&] { return next(buffer, count, type, root, comm); });
     };
-    if (own != nullptr && own->node != nullptr && screen_bcast(*known, buffer, count, type, root).is_fine()) [[likely]] {
+    if (own != nullptr && own->node != nullptr && screen_bcast(*known, buffer, count, type, root).is_fine())
+        [[likely]] {
         if (!own->learning.rests_bcast()) [[likely]]
             return bcast_of_node(*known, buffer, count, type, root, pass_on);
         if (!known->own().learning.may_go_by(Collective::bcast)) count_learned_call(*known, Collective::bcast, 0);

@@ -55,8 +55,7 @@ void use(Communicator& communicator, bool all_wait) {
         log_line(LogLevel::info, "{} ranks have counted their calls differently; nothing more is learned there",
                  communicator.size());
     // Whoever fails here has a worse clock than the others, and nothing else.
-    if (outcome.wants_clock && all_wait)
-        (void)own.clock.compare(own.duplicate, *own.placement, own.rank);
+    if (outcome.wants_clock && all_wait) (void)own.clock.compare(own.duplicate, *own.placement, own.rank);
 }
 
 }  // namespace

@@ -102,8 +102,7 @@ int run_bcast(Communicator& communicator, const Decision& decision, void* buffer
         ++own.uses;
         const std::uint64_t type_bytes = type_size(type);
         const std::uint64_t room = count * type_bytes;
-        const PlanKey key{
-            .collective = Collective::bcast, .root = root, .units = length, .decision = &decision};
+        const PlanKey key{.collective = Collective::bcast, .root = root, .units = length, .decision = &decision};
         const auto plan = find_plan(own.plans, communicator, decision, key);
         // Ranks may describe the same bytes by different types: what travels are the bytes of the signature. Where this rank
         // has no room for all of them, the plan runs elsewhere, and it gets what fits.
@@ -188,11 +187,8 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
         const bool receives = is_scatter ? !in_place : has_all;
         const std::uint64_t block = sends ? blocks.send_count * type_size(blocks.send_type)
                                           : blocks.receive_count * type_size(blocks.receive_type);
-        const PlanKey key{.collective = collective,
-                          .in_place = in_place,
-                          .root = blocks.root,
-                          .units = block,
-                          .decision = &decision};
+        const PlanKey key{
+            .collective = collective, .in_place = in_place, .root = blocks.root, .units = block, .decision = &decision};
         const auto plan = own.plans.get(key, [&] {
             return decision.algorithm->build({.ranks = communicator.size(),
                                               .rank = rank,

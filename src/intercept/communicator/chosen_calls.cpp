@@ -74,7 +74,8 @@ std::shared_ptr<const CallDecisions> ChosenCalls::over(const CallDecisions& usua
         decision.choose_split(placement.ranks(), placement.nodes() * Background::get().progress_cores(of_the_world));
         nonblocking[i] = {{.decision = std::move(decision)}};
     }
-    return std::make_shared<const CallDecisions>(std::move(blocking), std::move(nonblocking), TrialTables{}, *own.placement);
+    return std::make_shared<const CallDecisions>(std::move(blocking), std::move(nonblocking), TrialTables{},
+                                                 *own.placement);
 }
 
 }  // namespace hcoll

@@ -77,7 +77,8 @@ TrialTables SetUp::make_trials(const Placement& placement, bool has_shared_memor
     TrialTables trials;
     if (of_.wants_everything) return trials;
     for (std::size_t i = 0; i < collective_count; ++i)
-        trials[i] = make_trial_table(settings(), static_cast<Collective>(i), placement, has_shared_memory, blocking_[i]);
+        trials[i] =
+            make_trial_table(settings(), static_cast<Collective>(i), placement, has_shared_memory, blocking_[i]);
     return trials;
 }
 

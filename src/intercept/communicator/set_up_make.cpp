@@ -143,8 +143,8 @@ void SetUp::compare_clocks() {
 bool SetUp::keep() {
     std::list<ProcessGroup::Part> part;
     const bool has_memory = has_memory_for([&] {
-        facts_.decisions =
-            std::make_shared<const CallDecisions>(std::move(blocking_), std::move(nonblocking_), std::move(trials_), *facts_.placement);
+        facts_.decisions = std::make_shared<const CallDecisions>(std::move(blocking_), std::move(nonblocking_),
+                                                                 std::move(trials_), *facts_.placement);
         own_->decisions = facts_.decisions;
         own_->prepare_to_learn(settings());
         facts_.serial = all_[serial];
@@ -208,18 +208,19 @@ void SetUp::make_carriers() {
     const SegmentUse use{
         .collectives = announces || (of_.wants_everything && shares_memory && placement.nodes() == 1) ||
                        is_any_decision(blocking_, trials_, [](const Decision& decision) { return decision.shared; }),
-        .messages = shares_memory && (of_.wants_everything || is_any_decision(blocking_, trials_, [](const Decision& decision) {
-                                          return decision.algorithm != nullptr;
-                                      }))};
+        .messages =
+            shares_memory && (of_.wants_everything || is_any_decision(blocking_, trials_, [](const Decision& decision) {
+                                  return decision.algorithm != nullptr;
+                              }))};
     if ((use.collectives || use.messages) && !make_segment(use) && use.collectives)
         has_failed_ = !has_memory_for([&] {
             blocking_ = make_decisions(placement, false);
             trials_ = make_trials(placement, false);
         });
     const bool wants_single_copy =
-        own_->node != nullptr && (of_.wants_everything || is_any_decision(blocking_, trials_, [](const Decision& decision) {
-                                      return decision.single_copy != 0;
-                                  }));
+        own_->node != nullptr &&
+        (of_.wants_everything ||
+         is_any_decision(blocking_, trials_, [](const Decision& decision) { return decision.single_copy != 0; }));
     facts_.rooms = may_share_rooms() ? own_->rooms : nullptr;
     facts_.copies = nullptr;
     if (!wants_single_copy || !find_single_copy(settings().single_copy)) {

@@ -34,10 +34,8 @@ LearnedPlace place_of(const Learning::Place& place, const Placement& placement) 
         const CostSamples& costs = learned.costs_of(candidate);
         if (costs.count() == 0 && candidate != learned.chosen()) return;
         const Decision& decision = place.decision(candidate);
-        made.candidates.push_back({.what = decision.what,
-                                   .choice = choice_of(decision),
-                                   .seconds = costs.mean(),
-                                   .samples = costs.count()});
+        made.candidates.push_back(
+            {.what = decision.what, .choice = choice_of(decision), .seconds = costs.mean(), .samples = costs.count()});
     };
     add(learned.chosen());
     for (int i = 0; i < learned.candidates(); ++i)

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "topology/placement.hpp"
 #include "tuning/learning.hpp"
 #include "tuning/table.hpp"
-#include "topology/placement.hpp"
 
 namespace hcoll {
 

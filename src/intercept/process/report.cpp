@@ -44,8 +44,8 @@ std::string columns_text(const std::vector<std::array<std::string, columns>>& ro
 std::string microseconds_text(double seconds) { return fmt::format("{:.2f}", 1e6 * seconds); }
 
 std::string learned_text(const std::vector<LearnedPlace>& places) {
-    std::vector<std::array<std::string, 8>> rows = {
-        {"learned", "layout", "bytes", "calls", "us a call", "trying cost us", "gained us", "runs; others (us a call)"}};
+    std::vector<std::array<std::string, 8>> rows = {{"learned", "layout", "bytes", "calls", "us a call",
+                                                     "trying cost us", "gained us", "runs; others (us a call)"}};
     for (const LearnedPlace& place : places) {
         std::string who;
         for (const LearnedPlace::Candidate& each : place.candidates)

@@ -26,7 +26,8 @@ struct PlanKeyHash {
     std::size_t operator()(const PlanKey& key) const {
         std::uint64_t hash = key.units;
         for (const std::uint64_t part :
-             {key.unit_bytes, static_cast<std::uint64_t>(key.root), static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(key.decision)),
+             {key.unit_bytes, static_cast<std::uint64_t>(key.root),
+              static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(key.decision)),
               static_cast<std::uint64_t>(key.collective) * 4 + (key.in_place ? 2U : 0U) + (key.ordered ? 1U : 0U)})
             hash = (hash ^ part) * 0x9E3779B97F4A7C15ULL;
         return static_cast<std::size_t>(hash ^ (hash >> 32));

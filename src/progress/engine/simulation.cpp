@@ -29,8 +29,6 @@ std::size_t simulated_process() {
     return static_cast<std::size_t>(simgrid::s4u::this_actor::get_pid());
 }
 
-std::uint64_t simulated_nanoseconds() {
-    return static_cast<std::uint64_t>(simgrid::s4u::Engine::get_clock() * 1e9);
-}
+std::uint64_t simulated_nanoseconds() { return static_cast<std::uint64_t>(simgrid::s4u::Engine::get_clock() * 1e9); }
 
 }  // namespace hcoll
