@@ -8,9 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <utility>
 
-#include "tuning/table_file.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll {
@@ -127,25 +125,16 @@ std::shared_ptr<const Table> find_table(const std::string& setting, const std::s
     return table ? as_others_get_it(*table) : nullptr;
 }
 
-std::shared_ptr<const Table> find_tables(const Settings& settings, const std::string& folder, VendorKind vendor,
-                                         std::vector<std::string>& mistakes) {
-    if (settings.tune == TuneMode::off) return nullptr;
-    const auto name_setting = [&](std::string_view setting, std::size_t first) {
-        for (std::size_t i = first; i < mistakes.size(); ++i) mistakes[i] = fmt::format("{}: {}", setting, mistakes[i]);
-    };
-    std::optional<Table> table = find_file(settings.table_file, folder, vendor, mistakes);
-    name_setting("LIBHCOLL_TABLE", 0);
-    const std::size_t of_table = mistakes.size();
+void find_tables(Settings& settings, const std::string& folder, VendorKind vendor, std::vector<std::string>& mistakes) {
+    if (settings.tune == TuneMode::off) return;
+    settings.table = find_table(settings.table_file, folder, vendor, mistakes);
+    for (std::string& each : mistakes) each = "LIBHCOLL_TABLE: " + each;
     std::error_code error;
-    if (settings.learn_file != "off" && std::filesystem::exists(settings.learn_file, error)) {
-        std::optional<Table> learned = read_applicable(settings.learn_file, vendor, mistakes);
-        name_setting("LIBHCOLL_LEARN", of_table);
-        if (learned && table)
-            merge_learned(*table, std::move(learned->entries));
-        else if (learned)
-            table = std::move(learned);
-    }
-    return table ? as_others_get_it(*table) : nullptr;
+    if (settings.learn_file == "off" || !std::filesystem::exists(settings.learn_file, error)) return;
+    std::vector<std::string> of_learned;
+    if (const auto learned = read_applicable(settings.learn_file, vendor, of_learned))
+        settings.learned = as_others_get_it(*learned);
+    for (const std::string& each : of_learned) mistakes.push_back("LIBHCOLL_LEARN: " + each);
 }
 
 }  // namespace hcoll

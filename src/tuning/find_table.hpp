@@ -30,9 +30,8 @@ std::string find_table_file(const std::string& folder, VendorKind vendor);
 std::shared_ptr<const Table> find_table(const std::string& setting, const std::string& folder, VendorKind vendor,
                                         std::vector<std::string>& mistakes);
 
-// The same, with what programs have learned (LIBHCOLL_LEARN) in place of what it says for the same calls; none with LIBHCOLL_TUNE=off. Mistakes
-// begin with the setting that names the file.
-std::shared_ptr<const Table> find_tables(const Settings& settings, const std::string& folder, VendorKind vendor,
-                                         std::vector<std::string>& mistakes);
+// Fills in settings.table, and settings.learned with what programs have learned (LIBHCOLL_LEARN); neither with LIBHCOLL_TUNE=off. Mistakes begin
+// with the setting that names the file.
+void find_tables(Settings& settings, const std::string& folder, VendorKind vendor, std::vector<std::string>& mistakes);
 
 }  // namespace hcoll

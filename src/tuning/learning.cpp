@@ -47,68 +47,78 @@ PlaceLearning::Cost cost_of(int candidate, std::uint64_t nanoseconds) {
 
 }  // namespace
 
-Learning::Learning(const TrialTables* tables, TuneMode mode, BitsPromise bits)
-    : tables_(tables), mode_(mode), takes_any_bits_(bits == BitsPromise::free), interval_(at_first) {
+Learning::Learning(const std::array<DecisionTable, collective_count>* usual, const TrialTables* tables, TuneMode mode,
+                   BitsPromise bits)
+    : usual_(usual),
+      tables_(tables),
+      mode_(mode),
+      takes_any_bits_(bits == BitsPromise::free),
+      due_(at_first),
+      sample_at_(at_first),
+      interval_(at_first) {
     for (auto& of_collective : index_) of_collective.fill(no_place);
     places_.reserve(most_places);
-    due_ = at_first;
-    sample_at_ = at_first;
     set_next();
 }
 
-void Learning::set_next() { look_at_ = is_agreeing_ || is_any_tried_ ? 0 : std::min(due_, sample_at_); }
+void Learning::count_call() {
+    ++calls_;
+    is_sample_ = calls_ >= sample_at_;
+    if (!is_sample_) [[likely]]
+        return;
+    sample_at_ = calls_ + gap_after(calls_, interval_);
+    set_next();
+}
 
+// Nullptr where nothing is tried: no candidates, or it is usually something else that runs than for the longest messages of the place (a table
+// may change its choice between them).
 Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, const Decision& decided) {
     const PlaceKey key = PlaceKey::of(collective, bytes);
-    std::uint8_t& index = index_[static_cast<std::size_t>(collective)][static_cast<std::size_t>(key.size_class)];
+    const auto of = static_cast<std::size_t>(collective);
+    std::uint8_t& index = index_[of][static_cast<std::size_t>(key.size_class)];
     if (index != no_place) [[likely]] {
-        places_[index].usual = &decided;
-        places_[index].bytes = bytes;
-        return &places_[index];
+        Place& place = places_[index];
+        if (place.usual != &decided) return nullptr;
+        place.bytes = bytes;
+        return &place;
     }
-    if (places_.size() == most_places) return nullptr;
-    const std::vector<Decision>& others =
-        others_at((*tables_)[static_cast<std::size_t>(collective)], key.fewest_bytes());
-    const std::size_t count = std::min(others.size() + 1, PlaceLearning::most_candidates);
-    if (count == 1) return nullptr;
+    if (places_.size() == most_places || &decided != &decide((*usual_)[of], key.most_bytes())) return nullptr;
+    const TrialRange* range = trials_at((*tables_)[of], key.most_bytes());
+    if (range == nullptr || range->others.empty()) return nullptr;
+    const std::size_t count = std::min(range->others.size() + 1, PlaceLearning::most_candidates);
     index = static_cast<std::uint8_t>(places_.size());
     Place& place = places_.emplace_back();
     place.key = key;
-    place.others = &others;
+    place.others = &range->others;
     place.usual = &decided;
     place.bytes = bytes;
     int vendor = PlaceLearning::usual;
     for (std::size_t i = 1; i < count; ++i)
-        if (!others[i - 1].is_own()) vendor = static_cast<int>(i);
-    place.learning.begin(static_cast<int>(count), vendor, key.fewest_bytes(), mode_);
+        if (!range->others[i - 1].is_own()) vendor = static_cast<int>(i);
+    place.learning.begin(static_cast<int>(count), vendor, key.most_bytes(), mode_, range->first);
     return &place;
 }
 
 Learning::Turn Learning::next(Collective collective, std::uint64_t bytes, const Decision& decided) {
-    const bool is_sample = calls_ >= sample_at_;
-    if (is_sample) {
-        sample_at_ = calls_ + gap_after(calls_, interval_);
-        set_next();
-    }
     Place* place = find(collective, bytes, decided);
     GoneBy& gone_by = gone_by_[static_cast<std::size_t>(collective)];
     if (gone_by.calls != 0) add_gone_by();
     if (place == nullptr || place->is_left_alone) {
-        gone_by = {.size_class = PlaceKey::of(collective, bytes).size_class};
+        gone_by = {};
         return {.decision = &decided};
     }
     const PlaceLearning::State state = place->learning.state();
-    // While ranks agree, nothing new is found out.
-    const PlaceLearning::Turn turn = place->learning.next(is_sample && !is_agreeing_, !is_agreeing_);
+    const PlaceLearning::Turn turn = place->learning.next(is_sample_);
     const auto index = static_cast<std::uint8_t>(place - places_.data());
     const Decision& decision = place->decision(turn.candidate);
     gone_by = {.place = index,
                .size_class = state == PlaceLearning::State::settled ? place->key.size_class : -1,
+               .usual = &decided,
                .decision = turn.candidate == PlaceLearning::usual ? nullptr : &decision};
     return {.decision = &decision,
-            .why = state == PlaceLearning::State::tried                                               ? being_tried
-                   : state == PlaceLearning::State::settled && turn.candidate != PlaceLearning::usual ? learned
-                                                                                                      : nullptr,
+            .why = state == PlaceLearning::State::tried           ? being_tried
+                   : turn.candidate != PlaceLearning::usual ? learned
+                                                            : nullptr,
             .place = turn.is_timed ? index : -1,
             .candidate = turn.candidate,
             .may_be_repeated = state == PlaceLearning::State::settled};
@@ -203,10 +213,6 @@ void Learning::tell(Words& words, std::uint64_t nanoseconds, bool asks_for_clock
             if (i < place.late.samples) word[1] = place.late.nanoseconds[i];
         }
     }
-    // Until that is agreed on, every call is looked at: it is used in the same one on all ranks.
-    due_ = ~std::uint64_t{0};
-    look_at_ = 0;
-    is_agreeing_ = true;
 }
 
 // When the roots came is agreed on: what this rank has spent in those calls since.
@@ -269,7 +275,6 @@ Learning::Outcome Learning::learn(const Words& all) {
     }
     is_any_tried_ =
         std::any_of(places_.begin(), places_.end(), [](const Place& place) { return place.learning.is_trying(); });
-    is_agreeing_ = false;
     for (GoneBy& each : gone_by_) each = {};
     bcast_rests_until_ = is_every_bcast_the_vendors() ? calls_ + calls_of_rest : 0;
     if (!places_.empty() && slots_ != 0) first_told_ = (told_[slots_ - 1].place + 1) % places_.size();

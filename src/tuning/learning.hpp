@@ -20,8 +20,8 @@
 // Of calls in a row the costs add up to what the slowest rank took for all of them, since each arrives when it has left the call before.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -31,15 +31,13 @@
 
 namespace hcoll {
 
-// Of a collective and the bytes of its message: 0, or the number of bits that the number of bytes has.
+// Of a collective and the bytes of its message, up to a power of two (trial_candidates.hpp).
 struct PlaceKey {
     Collective collective = Collective::bcast;
     int size_class = 0;
 
-    static PlaceKey of(Collective collective, std::uint64_t bytes) {
-        return {collective, static_cast<int>(std::bit_width(bytes))};
-    }
-    std::uint64_t fewest_bytes() const { return size_class == 0 ? 0 : std::uint64_t{1} << (size_class - 1); }
+    static PlaceKey of(Collective collective, std::uint64_t bytes) { return {collective, size_class_of_place(bytes)}; }
+    std::uint64_t most_bytes() const { return most_bytes_of_place(size_class); }
     friend bool operator==(const PlaceKey&, const PlaceKey&) = default;
 };
 
@@ -50,8 +48,9 @@ public:
 
     // None: nothing is learned, and every call runs what is usual.
     Learning() = default;
-    // `tables` have to live as long. May throw std::bad_alloc.
-    Learning(const TrialTables* tables, TuneMode mode, BitsPromise bits);
+    // `usual`: what runs without any trying. Both have to live as long. May throw std::bad_alloc.
+    Learning(const std::array<DecisionTable, collective_count>* usual, const TrialTables* tables, TuneMode mode,
+             BitsPromise bits);
 
     bool is_on() const { return tables_ != nullptr; }
     // May it also be calls whose bits depend on the algorithm?
@@ -61,8 +60,9 @@ public:
 
     // A call like the last one of that collective that ran an own algorithm: may it go by without a look? False: look.
     bool may_go_by(Collective collective) {
-        if (calls_ + 1 >= look_at_) return false;
+        if (calls_ + 1 >= (waits_for_all(collective) ? look_at_ : sample_at_)) return false;
         ++calls_;
+        is_sample_ = false;
         ++gone_by_[static_cast<std::size_t>(collective)].calls;
         return true;
     }
@@ -71,7 +71,7 @@ public:
     // Is it of the settled place that the last one of that collective was of, if it may go by? Then `decided` becomes what it runs.
     bool is_as_before(Collective collective, std::uint64_t bytes, const Decision*& decided) const {
         const GoneBy& before = gone_by_[static_cast<std::size_t>(collective)];
-        if (before.size_class != PlaceKey::of(collective, bytes).size_class) return false;
+        if (before.usual != decided || before.size_class != PlaceKey::of(collective, bytes).size_class) return false;
         if (before.decision != nullptr) decided = before.decision;
         return true;
     }
@@ -79,9 +79,9 @@ public:
     // the next few thousand calls. The same on all ranks.
     bool rests_bcast() const { return calls_ < bcast_rests_until_; }
     // Any other.
-    void count_call() { ++calls_; }
+    void count_call();
     std::uint64_t calls() const { return calls_; }
-    // Shall the ranks agree, in this call?
+    // Shall the ranks agree, in this call, if they all wait for all in it?
     bool is_due() const { return calls_ >= due_; }
     // May the call that comes be one that is timed? Where its place is not yet known.
     bool may_time() const { return is_any_tried_ || calls_ + 1 >= sample_at_; }
@@ -126,8 +126,8 @@ public:
     struct Place {
         PlaceKey key;
         const std::vector<Decision>* others = nullptr;
-        const Decision* usual = nullptr;  // of the last call
-        std::uint64_t bytes = 0;          // of that
+        const Decision* usual = nullptr;
+        std::uint64_t bytes = 0;          // of the last call
         bool is_left_alone = false;       // the ranks have counted differently
         bool has_news = false;            // the last agreement has changed what it runs
         int told_as = -1;                 // what it ran when it was settled last
@@ -161,7 +161,7 @@ public:
 
 private:
     static constexpr std::uint8_t no_place = 0xff;
-    static constexpr std::size_t size_classes = 65;
+    static constexpr std::size_t size_classes = 66;
 
     Place* find(Collective collective, std::uint64_t bytes, const Decision& decided);
     std::uint64_t check_of(const Place& place) const;
@@ -169,23 +169,30 @@ private:
     void choose_slots();
     void add_gone_by();
     bool is_every_bcast_the_vendors() const;
-    void set_next();
+    void set_next() { look_at_ = std::min(due_, sample_at_); }
 
+    static bool waits_for_all(Collective collective) {
+        return collective == Collective::barrier || collective == Collective::allreduce ||
+               collective == Collective::allgather;
+    }
+
+    const std::array<DecisionTable, collective_count>* usual_ = nullptr;
     const TrialTables* tables_ = nullptr;
     TuneMode mode_ = TuneMode::automatic;
     bool takes_any_bits_ = false;
     std::uint64_t calls_ = 0;
-    std::uint64_t look_at_ = ~std::uint64_t{0};    // the next call that has to be looked at
+    std::uint64_t look_at_ = ~std::uint64_t{0};    // the first call to be looked at, of those in which all wait for all
     std::uint64_t due_ = ~std::uint64_t{0};        // the ranks agree in the first call from here on that may
-    std::uint64_t sample_at_ = ~std::uint64_t{0};  // that call is a sample
+    std::uint64_t sample_at_ = ~std::uint64_t{0};  // the next call that is a sample
+    bool is_sample_ = false;                       // this one is
     std::uint64_t interval_ = 0;
     bool is_any_tried_ = false;
-    bool is_agreeing_ = false;  // it was told, and is not yet agreed on
     // Calls that went by, by collective, and the place that they are of.
     struct GoneBy {
         std::uint64_t calls = 0;
         std::uint8_t place = no_place;
         int size_class = -1;                 // where it is settled
+        const Decision* usual = nullptr;     // then
         const Decision* decision = nullptr;  // nullptr: what is usual
     };
     std::array<GoneBy, collective_count> gone_by_{};

@@ -54,13 +54,13 @@ void CostSamples::add(double seconds) {
     squares_ += off * (seconds - mean_);
 }
 
-void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneMode mode) {
+void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneMode mode, int first) {
     *this = PlaceLearning{};
     state_ = candidates > 1 ? State::counted : State::settled;
     mode_ = mode;
     candidates_ = static_cast<std::uint8_t>(candidates);
     vendor_ = static_cast<std::uint8_t>(vendor);
-    chosen_ = usual;
+    chosen_ = static_cast<std::uint8_t>(first);
     runner_up_ = vendor_;
     is_short_ = bytes < short_bytes;
     is_long_ = bytes >= single_calls_bytes;
@@ -69,11 +69,11 @@ void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneM
     patience_ = first_patience;
 }
 
-PlaceLearning::Turn PlaceLearning::next(bool may_sample, bool may_try) {
+PlaceLearning::Turn PlaceLearning::next(bool may_sample) {
     ++calls_;
     if (state_ != State::tried) return {chosen_, state_ == State::settled && candidates_ > 1 && may_sample};
     // The round is over: what was found out has yet to be agreed on.
-    if (position_ == length_ || !may_try) return {chosen_, false};
+    if (position_ == length_) return {chosen_, false};
     const int candidate = order_[position_ / calls_in_a_row_];
     const bool counts = position_ % calls_in_a_row_ >= warm_calls_;
     ++position_;

@@ -51,21 +51,21 @@ class PlaceLearning {
 public:
     static constexpr std::size_t most_candidates = 8;
     static constexpr std::size_t most_in_round = 16;  // calls that count
-    // Candidate 0 is what runs without any trying.
+    // Candidate 0 is what runs without any trying, and without what other jobs have learned.
     static constexpr int usual = 0;
 
     enum class State : std::uint8_t { counted, tried, settled };
 
-    // `vendor`: which candidate is the MPI library's; `bytes`: of a message.
-    void begin(int candidates, int vendor, std::uint64_t bytes, TuneMode mode);
+    // `vendor`: which candidate is the MPI library's; `bytes`: of a message; `first`: who runs until something else is found out.
+    void begin(int candidates, int vendor, std::uint64_t bytes, TuneMode mode, int first = usual);
 
     // One more call: which candidate it runs. `is_timed`: its cost is to be told (learn). In a settled place a call is timed where
-    // `may_sample` says so; `may_try`: may it be one of a round?
+    // `may_sample` says so.
     struct Turn {
         int candidate;
         bool is_timed;
     };
-    Turn next(bool may_sample, bool may_try = true);
+    Turn next(bool may_sample);
     // Calls that run the chosen candidate without asking.
     void add_calls(std::uint64_t calls) { calls_ += calls; }
 

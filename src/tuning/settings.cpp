@@ -26,7 +26,9 @@ namespace {
 using Problem = std::optional<std::string>;
 
 constexpr std::string_view prefix = "LIBHCOLL_";
-constexpr std::string_view table_key = "table";  // among the agreed settings: what stands in it
+// Among the agreed settings: what stands in tables.
+constexpr std::string_view table_key = "table";
+constexpr std::string_view learned_key = "learned";
 
 // What a choice may be besides an algorithm.
 struct ChoiceWord {
@@ -534,18 +536,20 @@ std::string agreed_text(const Settings& settings) {
     for (const Setting& setting : registry())
         if (setting.agreed) text += fmt::format("{}={}\n", setting.name, setting.text(settings));
     if (settings.table != nullptr) text += fmt::format("{}={}\n", table_key, wire_text(*settings.table));
+    if (settings.learned != nullptr) text += fmt::format("{}={}\n", learned_key, wire_text(*settings.learned));
     return text;
 }
 
 void adopt_agreed_text(std::string_view text, Settings& settings) {
     settings.table = nullptr;
+    settings.learned = nullptr;
     for (const std::string_view line : split(text, '\n')) {
         const std::size_t equals = line.find('=');
         if (equals == std::string_view::npos) continue;
-        if (line.substr(0, equals) == table_key) {
-            if (auto table = parse_wire_text(line.substr(equals + 1)))
-                settings.table = std::make_shared<const Table>(std::move(*table));
-        }
+        for (const auto& [key, table] : {std::pair{table_key, &settings.table}, {learned_key, &settings.learned}})
+            if (line.substr(0, equals) == key)
+                if (auto parsed = parse_wire_text(line.substr(equals + 1)))
+                    *table = std::make_shared<const Table>(std::move(*parsed));
         for (const Setting& setting : registry())
             if (setting.agreed && setting.name == line.substr(0, equals))
                 setting.parse(settings, line.substr(equals + 1));

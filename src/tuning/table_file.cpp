@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +14,8 @@
 #include <filesystem>
 #include <thread>
 #include <tuple>
+
+#include "tuning/trial_candidates.hpp"
 
 namespace hcoll {
 
@@ -50,7 +51,7 @@ private:
 
 bool is_same_place(const TableEntry& a, const TableEntry& b) {
     return a.is_point() && b.is_point() && a.call == b.call && a.nodes == b.nodes &&
-           a.ranks_per_node == b.ranks_per_node && std::bit_width(a.bytes.least) == std::bit_width(b.bytes.least);
+           a.ranks_per_node == b.ranks_per_node && size_class_of_place(a.bytes.least) == size_class_of_place(b.bytes.least);
 }
 
 }  // namespace

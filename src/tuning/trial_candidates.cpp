@@ -11,15 +11,27 @@ namespace {
 // Besides what is usual.
 constexpr std::size_t most_others = 3;
 constexpr std::size_t most_others_at_first = PlaceLearning::most_candidates - 1;  // LIBHCOLL_TUNE=learn
-constexpr int size_classes = 34;
+constexpr int size_classes = 36;
 // Pages that are copied once pay from there on, if ever (docs/results/measured.md).
 constexpr std::uint64_t least_single_copy = 32 << 10;
 
-std::optional<Decision> parsed(Collective collective, std::string_view text) {
-    AlgorithmChoice choice;
-    if (parse_choice(collective, text, choice)) return std::nullopt;
-    return decision_of(choice, why_of_trials);
-}
+// Decisions by their texts, each made once.
+class Parser {
+public:
+    explicit Parser(Collective collective) : collective_(collective) {}
+    // nullptr where it is none. Until the next one is asked for.
+    const Decision* decision(std::string_view text) {
+        const auto known = std::find_if(known_.begin(), known_.end(), [&](const auto& each) { return each.first == text; });
+        if (known != known_.end()) return &known->second;
+        AlgorithmChoice choice;
+        if (parse_choice(collective_, text, choice)) return nullptr;
+        return &known_.emplace_back(std::string(text), decision_of(choice, why_of_trials)).second;
+    }
+
+private:
+    Collective collective_;
+    std::vector<std::pair<std::string, Decision>> known_;
+};
 
 // Do both run the same for messages of so many bytes?
 bool is_alike(const Decision& a, const Decision& b, std::uint64_t bytes) {
@@ -29,6 +41,18 @@ bool is_alike(const Decision& a, const Decision& b, std::uint64_t bytes) {
 
 int ranks_per_node(const Placement& placement) {
     return (placement.ranks() + placement.nodes() - 1) / placement.nodes();
+}
+
+// What other jobs have found the fastest there; nothing is concluded for other layouts or lengths, which are soon tried themselves.
+const TableEntry* find_learned(const Settings& settings, Collective collective, const Placement& placement,
+                               int size_class) {
+    if (settings.learned == nullptr) return nullptr;
+    for (const TableEntry& each : settings.learned->entries)
+        if (each.is_point() && each.call == TableCall{collective, false} && each.nodes.holds(placement.nodes()) &&
+            each.ranks_per_node.holds(ranks_per_node(placement)) &&
+            size_class_of_place(each.bytes.least) == size_class)
+            return &each;
+    return nullptr;
 }
 
 // What the table would say if `best` could not run.
@@ -102,22 +126,29 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
     const std::size_t most = settings.tune == TuneMode::learn ? most_others_at_first : most_others;
     NextBest next_best(settings, collective, placement);
     TrialTable table;
-    for (int size_class = 0; size_class < size_classes; ++size_class) {
-        const std::uint64_t bytes = size_class == 0 ? 0 : std::uint64_t{1} << (size_class - 1);
+    Parser parser(collective);
+    const int classes = has_message(collective) ? size_classes : 1;
+    for (int size_class = 0; size_class < classes; ++size_class) {
+        const std::uint64_t bytes = most_bytes_of_place(size_class);
         const Decision& here = decide(usual, bytes);
-        TrialRange range{.largest_bytes = size_class + 1 == size_classes ? std::numeric_limits<std::uint64_t>::max()
-                                                                         : 2 * std::max<std::uint64_t>(bytes, 1) - 1,
+        TrialRange range{.largest_bytes = size_class + 1 == classes ? std::numeric_limits<std::uint64_t>::max() : bytes,
                          .others = {}};
-        if (size_class == 0) range.largest_bytes = 0;
         const auto add = [&](std::string_view text) {
             if (text.empty() || range.others.size() == most) return;
-            auto made = parsed(collective, text);
-            if (!made || made->wants_leaders() || (made->shared && !has_shared_memory)) return;
+            const Decision* made = parser.decision(text);
+            if (made == nullptr || made->wants_leaders() || (made->shared && !has_shared_memory)) return;
             const auto is_it = [&](const Decision& each) { return is_alike(each, *made, bytes); };
             if (is_it(here)) return;
-            if (std::none_of(range.others.begin(), range.others.end(), is_it)) range.others.push_back(std::move(*made));
+            if (std::none_of(range.others.begin(), range.others.end(), is_it)) range.others.push_back(*made);
         };
         if (here.is_own()) add("vendor");
+        if (const TableEntry* entry = find_learned(settings, collective, placement, size_class)) {
+            add(entry->chosen().choice);
+            const Decision* chosen = parser.decision(entry->chosen().choice);
+            for (std::size_t i = 0; i < range.others.size() && chosen != nullptr && !is_alike(here, *chosen, bytes); ++i)
+                if (is_alike(range.others[i], *chosen, bytes)) range.first = static_cast<int>(i) + 1;
+            for (const TableCandidate& each : entry->candidates) add(each.choice);
+        }
         // Names as the table has them: the usual one may come from elsewhere.
         std::vector<std::string> known;
         for (std::size_t i = 0; i <= most; ++i) {
@@ -135,7 +166,7 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
         if (placement.nodes() > 1)
             for (const std::string_view each : modelled_choices(collective, placement, bytes)) add(each);
         const auto is_same = [](const Decision& a, const Decision& b) { return a.what == b.what; };
-        if (!table.empty() && std::equal(table.back().others.begin(), table.back().others.end(), range.others.begin(),
+        if (!table.empty() && table.back().first == range.first && std::equal(table.back().others.begin(), table.back().others.end(), range.others.begin(),
                                          range.others.end(), is_same))
             table.back().largest_bytes = range.largest_bytes;
         else
@@ -146,11 +177,10 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
     return is_empty ? TrialTable{} : table;
 }
 
-const std::vector<Decision>& others_at(const TrialTable& table, std::uint64_t bytes) {
-    static const std::vector<Decision> none;
-    const auto found =
-        std::find_if(table.begin(), table.end(), [&](const TrialRange& range) { return bytes <= range.largest_bytes; });
-    return found == table.end() ? none : found->others;
+const TrialRange* trials_at(const TrialTable& table, std::uint64_t bytes) {
+    const auto found = std::find_if(table.begin(), table.end(),
+                                    [&](const TrialRange& range) { return bytes <= range.largest_bytes; });
+    return found == table.end() ? nullptr : &*found;
 }
 
 }  // namespace hcoll

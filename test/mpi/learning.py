@@ -67,6 +67,9 @@ def bits(job):
             result = job.learn(4, "--calls", "900", layout=layout)
             seen |= {line for line in result.stdout.splitlines() if line.startswith("bits ")}
         expect(len(seen) == 1, f"{layout}: the same bits in every run", str(seen))
+    lives = [job.learn(5, "--lives", layout="2x4").stdout for _ in range(4)]
+    seen = {line for output in lives for line in output.splitlines() if line.startswith("bits ")}
+    expect(len(seen) == 1, "when a communicator is set up does not depend on what another one has learned", str(seen))
 
 
 def late_ranks_and_clocks(job, folder):
@@ -78,8 +81,14 @@ def late_ranks_and_clocks(job, folder):
         for each in place["candidates"]:
             # Clocks are a thousand seconds apart.
             expect(each["seconds"] < 1, f"{what}: costs are on one clock", str(place))
-    report, what = job.report(folder, 4, "--calls", "3000", "--only-bcast", layout="2x2")
-    expect(any(each["collective"] == "bcast" for each in report.get("learned", [])), f"{what}: broadcasts alone teach, too", str(report))
+
+
+def fast_paths(job, folder):
+    """A root that is ahead waits for nobody, and a rank that lets calls go by counts as others do."""
+    result = job.learn(2, "--run-ahead", layout="2x1", limit=60)
+    expect(result.returncode == 0, "a root runs ahead of broadcasts that are tried", result.stdout)
+    report, what = job.report(folder, 2, "--in-place", "--calls", "20000", settings=["LIBHCOLL_SHARED_MEMORY=0"])
+    expect(any(each["collective"] == "reduce" for each in report.get("learned", [])), f"{what}: reductions are learned", str(report.get("learned")))
 
 
 def kept(job, folder):
@@ -92,8 +101,10 @@ def kept(job, folder):
     drawn = tables.info(job.build, "--table", path)
     expect(drawn.returncode == 0 and "of them learned by programs (*)" in drawn.stdout, "hcoll-info tells it from what was tuned", drawn.stdout)
     report, what = job.report(folder, 4, "--calls", "900", layout="2x2", settings=keeps)
-    expect("table" in report and any("table learned.json" in each["because"] for each in report["collectives"]),
-           f"{what}: the next run begins with it", str(report))
+    expect(report.get("table", "").startswith("learned: learned.json, "), f"{what}: the next run begins with it", str(report))
+    seen = {line for settings in (keeps, []) for line in job.learn(4, "--calls", "900", layout="2x2", settings=settings).stdout.splitlines()
+            if line.startswith("bits ")}
+    expect(len(seen) == 1, "what was learned changes no bits", str(seen))
     # Of another layout: both are there.
     job.report(folder, 4, "--calls", "900", layout="1x4", settings=keeps)
     layouts = {(each["nodes"], each["ranks_per_node"]) for each in tables.entries_of(path)}
@@ -155,6 +166,7 @@ def main():
             trying(job, folder)
             bits(job)
             late_ranks_and_clocks(job, folder)
+            fast_paths(job, folder)
         else:
             kept(job, folder)
             kept_by_many(job, folder)

@@ -159,9 +159,19 @@ TEST(Learning, AgreesSeldomWhenAllIsSettled) {
     EXPECT_LE(job.agreements() - before, 100'000 / 80U);
 }
 
-TEST(Learning, WorksInBroadcastsAloneToo) {
+// Their root may run ahead: nothing is agreed on there, and candidates are not tried beyond what the next agreement wants to know.
+TEST(Learning, AddsNothingToCallsThatDoNotWaitForAll) {
     LearningJob job({.seconds = seconds_of({20, 30, 12, 90})}, test_seed());
-    for (int i = 0; i < 3000; ++i) job.call(Collective::bcast, 1000);
+    for (int i = 0; i < 40; ++i) job.call(Collective::bcast, 1000);
+    job.call(Collective::barrier, 0);
+    int others = 0;
+    for (int i = 0; i < 3000; ++i) others += job.call(Collective::bcast, 1000) == 0 ? 0 : 1;
+    EXPECT_EQ(job.agreements(), 1U);
+    EXPECT_LE(others, static_cast<int>(3 * PlaceLearning::most_in_round));
+    for (int i = 0; i < 400; ++i) {
+        job.call(Collective::bcast, 1000);
+        if (i % 10 == 0) job.call(Collective::barrier, 0);
+    }
     EXPECT_EQ(job.chosen(Collective::bcast, 1000), 2);
 }
 
@@ -217,9 +227,10 @@ TEST(Learning, RanksThatCountDifferentlyLeaveThePlaceAlone) {
         tables[static_cast<std::size_t>(Collective::allreduce)] = trials_of(Collective::allreduce, 2);
         return tables;
     }();
-    const Decision usual{.parameters = {}, .what = "vendor", .why = "a test"};
-    std::array<Learning, 2> ranks = {Learning(&trials, TuneMode::automatic, BitsPromise::fixed),
-                                     Learning(&trials, TuneMode::automatic, BitsPromise::fixed)};
+    std::array<DecisionTable, collective_count> usual;
+    for (DecisionTable& each : usual) each = {{.decision = {.parameters = {}, .what = "vendor", .why = "a test"}}};
+    std::array<Learning, 2> ranks = {Learning(&usual, &trials, TuneMode::automatic, BitsPromise::fixed),
+                                     Learning(&usual, &trials, TuneMode::automatic, BitsPromise::fixed)};
     const auto call = [&](std::array<std::uint64_t, 2> bytes) {
         std::array<const Decision*, 2> ran{};
         for (std::size_t rank = 0; rank < 2; ++rank) ranks[rank].count_call();
@@ -232,7 +243,7 @@ TEST(Learning, RanksThatCountDifferentlyLeaveThePlaceAlone) {
             for (Learning& each : ranks) each.learn(all);
         }
         for (std::size_t rank = 0; rank < 2; ++rank) {
-            const Learning::Turn turn = ranks[rank].next(Collective::allreduce, bytes[rank], usual);
+            const Learning::Turn turn = ranks[rank].next(Collective::allreduce, bytes[rank], usual[static_cast<std::size_t>(Collective::allreduce)].front().decision);
             if (turn.place >= 0) ranks[rank].note(turn, rank == 0, 1000, 2000 + rank);
             ran[rank] = turn.decision;
         }
@@ -258,6 +269,54 @@ TEST(Learning, RanksThatCountDifferentlyLeaveThePlaceAlone) {
     EXPECT_FALSE(ranks[1].is_on());
 }
 
+// Calls of which nothing is to be learned (sums of floating-point numbers) do not keep others, or themselves, from going by.
+TEST(Learning, CallsThatAreNotTriedGoBy) {
+    LearningJob job({.ranks = 2, .seconds = seconds_of({20, 30, 12, 90})}, test_seed());
+    Learning& rank = job.ranks()[0];
+    int gone_by = 0;
+    for (int i = 0; i < 1000; ++i) {
+        if (rank.may_go_by(Collective::reduce)) {
+            ++gone_by;
+            continue;
+        }
+        rank.count_call();
+        rank.leave(Collective::reduce);
+    }
+    EXPECT_GE(gone_by, 750);
+    EXPECT_TRUE(rank.places().empty());
+}
+
+// A place of which other jobs have learned begins with what they chose.
+TEST(Learning, APlaceBeginsWithWhatOtherJobsHaveChosen) {
+    TrialTables trials;
+    trials[static_cast<std::size_t>(Collective::allreduce)] = trials_of(Collective::allreduce, 2);
+    trials[static_cast<std::size_t>(Collective::allreduce)][0].first = 2;
+    std::array<DecisionTable, collective_count> usual;
+    for (DecisionTable& each : usual) each = {{.decision = {.parameters = {}, .what = "vendor", .why = "a test"}}};
+    Learning rank(&usual, &trials, TuneMode::automatic, BitsPromise::fixed);
+    rank.count_call();
+    const Learning::Turn turn = rank.next(Collective::allreduce, 100, usual[static_cast<std::size_t>(Collective::allreduce)][0].decision);
+    EXPECT_EQ(turn.decision, &trials[static_cast<std::size_t>(Collective::allreduce)][0].others[1]);
+}
+
+// A table whose choice changes between two powers of two: calls of one place are all usually the same.
+TEST(Learning, APlaceIsOfCallsThatUsuallyRunTheSame) {
+    TrialTables trials;
+    trials[static_cast<std::size_t>(Collective::bcast)] = trials_of(Collective::bcast, 2);
+    std::array<DecisionTable, collective_count> usual;
+    for (DecisionTable& each : usual) each = {{.decision = {.parameters = {}, .what = "vendor", .why = "a test"}}};
+    DecisionTable& table = usual[static_cast<std::size_t>(Collective::bcast)];
+    table.insert(table.begin(), {.largest_bytes = 1500, .decision = {.shared = true, .parameters = {}, .what = "shared", .why = "a test"}});
+    Learning rank(&usual, &trials, TuneMode::automatic, BitsPromise::fixed);
+    for (const std::uint64_t bytes : {1400U, 1600U}) {
+        rank.count_call();
+        EXPECT_EQ(rank.next(Collective::bcast, bytes, decide(table, bytes)).decision, &decide(table, bytes));
+    }
+    ASSERT_EQ(rank.places().size(), 1U);
+    EXPECT_EQ(rank.places()[0].bytes, 1600U);
+    EXPECT_EQ(PlaceKey::of(Collective::bcast, 2048), PlaceKey::of(Collective::bcast, 1600));
+}
+
 // Calls that go by count for the place that was looked at last.
 TEST(Learning, CallsThatGoByAreCounted) {
     LearningJob job({.ranks = 2, .seconds = seconds_of({20, 30, 12, 90})}, test_seed());
@@ -269,9 +328,8 @@ TEST(Learning, CallsThatGoByAreCounted) {
     std::uint64_t gone_by = 0;
     while (rank.may_go_by(Collective::allreduce)) ++gone_by;
     EXPECT_GT(gone_by, 0U);
-    const Decision usual{.parameters = {}, .what = "vendor", .why = "a test"};
     rank.count_call();
-    rank.next(Collective::allreduce, 1000, usual);
+    rank.next(Collective::allreduce, 1000, job.usual_of(Collective::allreduce));
     EXPECT_EQ(place->learning.calls(), before + gone_by + 1);
 }
 
@@ -289,7 +347,8 @@ std::vector<std::string> others_of(const Settings& settings, Collective collecti
         make_decision_table(settings, VendorKind::mpich, collective, placement, has_shared_memory);
     const TrialTable table = make_trial_table(settings, collective, placement, has_shared_memory, usual);
     std::vector<std::string> names;
-    for (const Decision& each : others_at(table, bytes)) names.push_back(each.what);
+    if (const TrialRange* range = trials_at(table, bytes); range != nullptr)
+        for (const Decision& each : range->others) names.push_back(each.what);
     return names;
 }
 

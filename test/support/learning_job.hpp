@@ -45,8 +45,9 @@ public:
             trials_[i] = trials_of(static_cast<Collective>(i), static_cast<Collective>(i) == Collective::barrier
                                                                    ? std::min<std::size_t>(options.others, 2)
                                                                    : options.others);
+        for (DecisionTable& each : usual_) each = {{.decision = {.parameters = {}, .what = "vendor", .why = "a test"}}};
         for (int rank = 0; rank < options.ranks; ++rank) {
-            learning_.emplace_back(&trials_, options.mode, BitsPromise::free);
+            learning_.emplace_back(&usual_, &trials_, options.mode, BitsPromise::free);
             now_.push_back(1);
         }
     }
@@ -58,10 +59,10 @@ public:
         const double scale = options_.seconds(collective, bytes, 0, calls_);
         for (double& now : now_) now += options_.skew * scale * unit();
         for (Learning& each : learning_) each.count_call();
-        agree(all_wait);
+        if (all_wait) agree();
         std::vector<double> arrival = now_;
         std::vector<Learning::Turn> turns;
-        for (Learning& each : learning_) turns.push_back(each.next(collective, bytes, vendor_));
+        for (Learning& each : learning_) turns.push_back(each.next(collective, bytes, usual_of(collective)));
         for (const Learning::Turn& each : turns) {
             EXPECT_EQ(each.decision, turns[0].decision) << "call " << calls_;
             EXPECT_EQ(each.place, turns[0].place);
@@ -88,6 +89,9 @@ public:
         for (const Learning::Place& each : learning_[0].places())
             if (each.key == key) return &each;
         return nullptr;
+    }
+    const Decision& usual_of(Collective collective) const {
+        return usual_[static_cast<std::size_t>(collective)].front().decision;
     }
     std::vector<Learning>& ranks() { return learning_; }
     std::uint64_t agreements() const { return agreements_; }
@@ -122,12 +126,7 @@ private:
         }
     }
 
-    void agree(bool all_wait) {
-        if (is_pending_) {
-            if (!all_wait && learning_[0].calls() < use_at_) return;
-            is_pending_ = false;
-            return use();
-        }
+    void agree() {
         if (!learning_[0].is_due()) return;
         for (const Learning& each : learning_) EXPECT_TRUE(each.is_due());
         Learning::Words words;
@@ -137,26 +136,19 @@ private:
             for (std::size_t i = 0; i < words.size(); ++i) all_[i] = std::max(all_[i], words[i]);
         }
         ++agreements_;
-        if (all_wait) return use();
-        is_pending_ = true;
-        use_at_ = learning_[0].calls() + 64;
-    }
-    void use() {
         for (Learning& each : learning_) each.learn(all_);
     }
 
     Options options_;
     Random random_;
     TrialTables trials_;
-    Decision vendor_{.parameters = {}, .what = "vendor", .why = "a test"};
+    std::array<DecisionTable, collective_count> usual_;
     std::vector<Learning> learning_;
     std::vector<double> now_;
     std::uint64_t calls_ = 0;
     std::uint64_t agreements_ = 0;
     double spent_ = 0;
     Learning::Words all_{};
-    bool is_pending_ = false;
-    std::uint64_t use_at_ = 0;
 };
 
 }  // namespace hcoll::test

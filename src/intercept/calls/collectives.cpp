@@ -53,10 +53,11 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
     };
     const int status = run_bcast_of_node(communicator, message, elements, type, root, call);
     const std::string_view name = name_of(Collective::bcast);
-    const char* why = call.turn.why;
-    if (why == nullptr && call.decision != nullptr) why = call.decision->why.c_str();
-    if (call.is_over || call.decision == nullptr) [[likely]] {
-        if (report != nullptr && call.is_over)
+    if (call.decision == nullptr) [[unlikely]]
+        return ended(status);
+    const char* why = call.turn.why != nullptr ? call.turn.why : call.decision->why.c_str();
+    if (call.is_over) [[likely]] {
+        if (report != nullptr)
             report->add(name, elements * type_size(type), call.decision->what, why,
                         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
         return note(ended(status));
@@ -107,6 +108,7 @@ __attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* ow
         [[likely]] {
         if (!own->learning.rests_bcast()) [[likely]]
             return bcast_of_node(*known, buffer, count, type, root, pass_on);
+        ++known->own().uses;
         if (!known->own().learning.may_go_by(Collective::bcast)) count_learned_call(*known, Collective::bcast, 0);
         return noted(name_of(Collective::bcast), count, type, "vendor", why_of_trials, pass_on);
     }

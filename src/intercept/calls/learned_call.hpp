@@ -2,21 +2,21 @@
 // found out.
 //
 // The ranks agree before a call in which all of them wait for all anyway (Barrier; Allreduce, Allgather of some bytes): that adds a latency, and
-// no waiting. Where it is time for it in another call, what a rank knows is begun to be told without waiting, and used in the next call in
-// which all wait for all, or 64 calls later.
+// no waiting. In other calls they never do: their root may return before the others come, and a program may rely on that.
 #pragma once
 
 #include "intercept/communicator/communicator.hpp"
 
 namespace hcoll {
 
-// One more call; before it runs, and before it is decided what it runs.
-void agree_on_learning(Communicator& communicator, bool all_wait);
+// In a call in which all wait for all, before it runs.
+void agree_on_learning(Communicator& communicator);
+// One more call; before it is decided what it runs.
 inline void count_learned_call(Communicator& communicator, Collective collective, std::uint64_t bytes) {
     Learning& learning = communicator.own().learning;
     learning.count_call();
-    if (learning.is_due() || communicator.own().agreement->request != MPI_REQUEST_NULL) [[unlikely]]
-        agree_on_learning(communicator, waits_for_all(collective, bytes));
+    if (learning.is_due() && waits_for_all(collective, bytes)) [[unlikely]]
+        agree_on_learning(communicator);
 }
 
 // What a call runs, `decided` without any trying. The turn has no decision where nothing is to be learned of the call.
@@ -26,7 +26,10 @@ inline Learning::Turn learned_turn(Communicator& communicator, Collective collec
     OwnAlgorithms& own = communicator.own();
     const bool is_tried = (bytes != 0 || !has_message(collective)) && may_be_tried(communicator);
     if (is_tried && own.learning.may_go_by(collective)) {
-        if (own.learning.is_as_before(collective, bytes, decided)) return {};
+        if (own.learning.is_as_before(collective, bytes, decided)) {
+            own.uses += decided->is_own() ? 0 : 1;
+            return {};
+        }
         own.learning.take_back(collective);
     } else {
         count_learned_call(communicator, collective, bytes);
@@ -40,6 +43,7 @@ inline Learning::Turn learned_turn(Communicator& communicator, Collective collec
     }
     const Learning::Turn turn = own.learning.next(collective, bytes, *decided);
     decided = turn.decision;
+    own.uses += decided->is_own() ? 0 : 1;
     return turn;
 }
 

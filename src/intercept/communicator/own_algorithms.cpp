@@ -44,7 +44,7 @@ void OwnAlgorithms::prepare_to_learn(const Settings& settings) {
     const auto is_empty = [](const TrialTable& table) { return table.empty(); };
     if (std::all_of(decisions->trials.begin(), decisions->trials.end(), is_empty)) return;
     agreement = std::make_unique<LearningAgreement>();
-    learning = Learning(&decisions->trials, settings.tune, settings.bits);
+    learning = Learning(&decisions->blocking, &decisions->trials, settings.tune, settings.bits);
 }
 
 void OwnAlgorithms::learn_no_more() {
@@ -70,10 +70,6 @@ void OwnAlgorithms::decide_by(std::shared_ptr<const CallDecisions> others) {
 }
 
 void OwnAlgorithms::free_communicators() {
-    // All ranks have begun it.
-    if (agreement != nullptr && agreement->request != MPI_REQUEST_NULL)
-        if (const int status = mpi.Wait(&agreement->request, MPI_STATUS_IGNORE); status != MPI_SUCCESS)
-            log_line(LogLevel::warn, "what calls have cost cannot be agreed on (MPI error {})", status);
     if (neighbors.is_complete()) {
         neighbors.free();
         duplicate = MPI_COMM_NULL;

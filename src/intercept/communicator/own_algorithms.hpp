@@ -91,9 +91,7 @@ private:
 struct LearningAgreement {
     Learning::Words mine{};
     Learning::Words all{};
-    MPI_Request request = MPI_REQUEST_NULL;  // begun in a call in which not all ranks wait for all
-    std::uint64_t use_at = 0;                // by that call at the latest what it says is used
-    std::uint64_t nanoseconds = 0;           // that the last one took
+    std::uint64_t nanoseconds = 0;  // that the last one took
 };
 
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
@@ -138,7 +136,7 @@ struct OwnAlgorithms {
     bool has_leaders = false;            // do they have one? The same on all ranks
     bool has_everything = false;         // all that any choice needs, as far as it can be had
     std::uint64_t serial = 0;            // the same on all ranks, and rising: the order in which duplicates are freed
-    std::uint64_t uses = 0;              // so many collectives have begun on it
+    std::uint64_t uses = 0;  // so many collectives have begun on it, those included that learning leaves to the MPI library
     std::atomic<bool> is_broken{false};  // a collective on it did not come to its end: messages of it may be left
     std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
     std::shared_ptr<const CallDecisions>

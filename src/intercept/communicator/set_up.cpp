@@ -56,6 +56,9 @@ void SetUp::tell_about_group() {
     const std::uint64_t serial_of_idle = reserved_ == nullptr ? 0 : reserved_->serial;
     all_[idle] = serial_of_idle;
     all_[inverse_idle] = ~serial_of_idle;
+    const std::uint64_t calls_of_idle = reserved_ == nullptr ? 0 : reserved_->learning.calls();
+    all_[idle_calls] = calls_of_idle;
+    all_[inverse_idle_calls] = ~calls_of_idle;
     known_facts_ = group_ == nullptr ? nullptr : ProcessGroups::get().facts_of(*group_);
     const std::uint64_t serial_of_facts = known_facts_ == nullptr ? 0 : known_facts_->serial;
     all_[facts] = serial_of_facts;
@@ -161,6 +164,8 @@ SetUp::Result SetUp::choose() {
 
     ProcessGroups& groups = ProcessGroups::get();
     if (all_[idle] != 0 && all_[idle] == ~all_[inverse_idle]) {
+        // Ranks that have not counted alike would not agree at the same time.
+        if (all_[idle_calls] != ~all_[inverse_idle_calls]) reserved_->learn_no_more();
         groups.hand_over(*group_, *reserved_, of_.user);
         return {.own = reserved_, .group = group_};
     }
@@ -202,8 +207,10 @@ OwnAlgorithms* SetUp::take_over_little_used() {
     const ProcessGroups::InUse there = groups.find_part(*group_, little_used[0]);
     const bool is_free = may_look && there.own != nullptr && there.own->is_idle();
     const std::uint64_t uses = is_free ? there.own->uses : 0;
-    std::array<std::uint64_t, 3> told = {is_free ? 0U : 1U, uses, ~uses};
+    const std::uint64_t calls = is_free ? there.own->learning.calls() : 0;
+    std::array<std::uint64_t, 5> told = {is_free ? 0U : 1U, uses, ~uses, calls, ~calls};
     if (!agree(told) || told[0] != 0 || told[1] != ~told[2]) return nullptr;
+    if (told[3] != ~told[4]) there.own->learn_no_more();
     there.user->give_up_own();
     groups.hand_over(*group_, *there.own, of_.user);
     return there.own;

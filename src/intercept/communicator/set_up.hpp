@@ -66,6 +66,8 @@ private:
         about_group,  // from here on: what is known of these processes
         idle = about_group,
         inverse_idle,
+        idle_calls,  // that it has learned from
+        inverse_idle_calls,
         facts,
         inverse_facts,
         room,

@@ -19,6 +19,7 @@ DecisionTable vendor_without_progress() {
 
 // Returns why all ranks leave everything to the vendor; nullptr where they do not.
 const char* SetUp::find_facts() {
+    bool may_try = false;
     has_failed_ |= !has_memory_for([&] { facts_.placement = find_placement(); });
     if (is_true_anywhere(has_failed_ || facts_.placement == nullptr)) return reason::no_memory;
     const Placement& placement = *facts_.placement;
@@ -32,14 +33,17 @@ const char* SetUp::find_facts() {
     const bool has_memory = has_memory_for([&] {
         blocking_ = make_decisions(placement, shares_memory);
         nonblocking_ = make_nonblocking_decisions(placement, ranks_of_node);
-        trials_ = make_trials(placement, shares_memory);
+        // Nobody pays for finding out who could be tried before it is used enough for that.
+        may_try = all_[too_few_calls] == 0 || !is_only_to_learn();
+        if (may_try) trials_ = make_trials(placement, shares_memory);
         left_to_vendor.fill(vendor_without_progress());
     });
     if (is_true_anywhere(!has_memory)) return reason::no_memory;
     if (!may_run_in_background(ranks_of_node)) nonblocking_ = std::move(left_to_vendor);
     const bool tries_nothing =
         std::all_of(trials_.begin(), trials_.end(), [](const TrialTable& table) { return table.empty(); });
-    if (tries_nothing && is_only_to_learn()) return reason::settings;
+    const bool may_come = !may_try && (settings().tune == TuneMode::automatic || settings().tune == TuneMode::learn);
+    if (tries_nothing && !may_come && is_only_to_learn()) return reason::settings;
     return nullptr;
 }
 
@@ -72,10 +76,8 @@ DecisionTables SetUp::make_decisions(const Placement& placement, bool has_shared
     return decisions;
 }
 
-// Of a communicator that is asked to run what nobody would choose nothing is tried.
 TrialTables SetUp::make_trials(const Placement& placement, bool has_shared_memory) const {
     TrialTables trials;
-    if (of_.wants_everything) return trials;
     for (std::size_t i = 0; i < collective_count; ++i)
         trials[i] =
             make_trial_table(settings(), static_cast<Collective>(i), placement, has_shared_memory, blocking_[i]);

@@ -146,7 +146,8 @@ bool SetUp::keep() {
         facts_.decisions = std::make_shared<const CallDecisions>(std::move(blocking_), std::move(nonblocking_),
                                                                  std::move(trials_), *facts_.placement);
         own_->decisions = facts_.decisions;
-        own_->prepare_to_learn(settings());
+        // On a communicator that is asked to run what nobody would choose nothing is tried.
+        if (!of_.wants_everything) own_->prepare_to_learn(settings());
         facts_.serial = all_[serial];
         ProcessGroups::get().learn(*group_, facts_);
         part.emplace_back();

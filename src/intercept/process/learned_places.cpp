@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "tuning/table_file.hpp"
@@ -49,7 +48,7 @@ LearnedPlace place_of(const Learning::Place& place, const Placement& placement) 
 
 bool is_same(const LearnedPlace& a, const LearnedPlace& b) {
     return a.collective == b.collective && a.nodes == b.nodes && a.ranks_per_node == b.ranks_per_node &&
-           std::bit_width(a.bytes) == std::bit_width(b.bytes);
+           size_class_of_place(a.bytes) == size_class_of_place(b.bytes);
 }
 
 }  // namespace

@@ -103,14 +103,19 @@ void Process::read_table() {
     std::vector<std::string> mistakes;
     const std::string folder = folder_of_tables();
     Settings settings = agreed()->settings;
-    settings.table = find_tables(settings, folder, vendor_kind(), mistakes);
-    if (report_ != nullptr && settings.table != nullptr)
-        report_->set_table(fmt::format("{}, {} entries{}", settings.table->name, settings.table->entries.size(),
-                                       mistakes.empty() ? "" : "; what is wrong in it is not used"));
-    else if (report_ != nullptr && !mistakes.empty())
-        report_->set_table(mistakes.front());
+    find_tables(settings, folder, vendor_kind(), mistakes);
+    if (report_ != nullptr) {
+        std::string said;
+        for (const auto& [table, what] : {std::pair{&settings.table, ""}, {&settings.learned, "learned: "}})
+            if (*table != nullptr)
+                said += fmt::format("{}{}{}, {} entries", said.empty() ? "" : "; ", what, (*table)->name,
+                                    (*table)->entries.size());
+        if (!said.empty() && !mistakes.empty()) said += "; what is wrong in it is not used";
+        if (said.empty() && !mistakes.empty()) said = mistakes.front();
+        if (!said.empty()) report_->set_table(std::move(said));
+    }
     for (std::string& mistake : mistakes) add_warning(std::move(mistake));
-    if (settings.table != nullptr) publish(make_agreed(settings));
+    if (settings.table != nullptr || settings.learned != nullptr) publish(make_agreed(settings));
 }
 
 std::shared_ptr<const AgreedSettings> Process::agreed_with_table() {
