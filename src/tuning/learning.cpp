@@ -45,6 +45,13 @@ PlaceLearning::Cost cost_of(int candidate, std::uint64_t nanoseconds) {
     return {candidate, static_cast<double>(std::max<std::uint64_t>(nanoseconds, 1)) * seconds_of_nanosecond};
 }
 
+// One that is tried, or about to be, and has been called since it was told of; or whose costs are yet to be told. A program may have gone on to
+// other calls in the middle of a round.
+bool is_first_to_tell(const Learning::Place& place) {
+    const bool is_called = place.learning.calls() != place.told_calls;
+    return place.late.samples != 0 || place.learning.is_ready() || (place.learning.is_trying() && is_called);
+}
+
 }  // namespace
 
 Learning::Learning(const std::array<DecisionTable, collective_count>* usual, const TrialTables* tables, TuneMode mode,
@@ -178,12 +185,9 @@ void Learning::choose_slots() {
             if (!places_[at].is_left_alone && wants(places_[at])) told_[slots_++].place = at;
         }
     };
+    choose([](const Place& place) { return is_first_to_tell(place); });
     choose([](const Place& place) {
-        return place.learning.is_trying() || place.learning.is_ready() || place.late.samples != 0;
-    });
-    choose([](const Place& place) {
-        return place.learning.state() == PlaceLearning::State::settled && place.samples != 0 &&
-               place.late.samples == 0 && !place.learning.is_ready();
+        return !is_first_to_tell(place) && place.learning.state() == PlaceLearning::State::settled && place.samples != 0;
     });
 }
 
@@ -234,6 +238,7 @@ Learning::Outcome Learning::learn(const Words& all) {
     Outcome outcome{.wants_clock = all[wants_clock] != 0};
     const double agreeing = static_cast<double>(~all[inverse_nanoseconds]) * seconds_of_nanosecond;
     bool is_any_late = false;
+    is_any_tried_ = false;
     double seconds = 0;  // in what was told of, since the last agreement
     for (std::size_t slot = 0; slot < slots_; ++slot) {
         const Told& told = told_[slot];
@@ -259,7 +264,8 @@ Learning::Outcome Learning::learn(const Words& all) {
                 has_changed = place.learning.learn({costs.data(), known.samples}, known.calls, known.position);
             else if (!place.learning.is_trying())
                 has_changed = place.learning.learn({}, told.calls, told.position);
-            if (has_changed) place.late.samples = 0;
+            // In a settled place samples that are known are enough until the next look.
+            if (has_changed || (known.samples != 0 && !place.learning.is_trying())) place.late.samples = 0;
             is_any_late |= place.late.samples != 0;
         } else {
             for (std::size_t i = 0; i < place.samples; ++i, word += 2)
@@ -272,9 +278,9 @@ Learning::Outcome Learning::learn(const Words& all) {
         place.has_news = is_settled && place.learning.chosen() != place.told_as;
         if (is_settled) place.told_as = place.learning.chosen();
         seconds += place.learning.seconds() - before;
+        is_any_tried_ |= place.learning.is_trying() && told.calls != place.told_calls;
+        place.told_calls = told.calls;
     }
-    is_any_tried_ =
-        std::any_of(places_.begin(), places_.end(), [](const Place& place) { return place.learning.is_trying(); });
     for (GoneBy& each : gone_by_) each = {};
     bcast_rests_until_ = is_every_bcast_the_vendors() ? calls_ + calls_of_rest : 0;
     if (!places_.empty() && slots_ != 0) first_told_ = (told_[slots_ - 1].place + 1) % places_.size();

@@ -131,6 +131,7 @@ public:
         bool is_left_alone = false;       // the ranks have counted differently
         bool has_news = false;            // the last agreement has changed what it runs
         int told_as = -1;                 // what it ran when it was settled last
+        std::uint64_t told_calls = 0;     // how many there were when it was told of last
         PlaceLearning learning{};
         std::uint8_t samples = 0;
         struct Sample {
@@ -186,7 +187,7 @@ private:
     std::uint64_t sample_at_ = ~std::uint64_t{0};  // the next call that is a sample
     bool is_sample_ = false;                       // this one is
     std::uint64_t interval_ = 0;
-    bool is_any_tried_ = false;
+    bool is_any_tried_ = false;  // and called
     // Calls that went by, by collective, and the place that they are of.
     struct GoneBy {
         std::uint64_t calls = 0;

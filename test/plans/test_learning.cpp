@@ -175,6 +175,19 @@ TEST(Learning, AddsNothingToCallsThatDoNotWaitForAll) {
     EXPECT_EQ(job.chosen(Collective::bcast, 1000), 2);
 }
 
+// A program that goes on to other calls in the middle of a round does not pay for that any more.
+TEST(Learning, WhatIsNoLongerCalledIsNotWaitedFor) {
+    LearningJob job({.seconds = seconds_of({20, 30, 12, 90})}, test_seed());
+    for (int i = 0; i < 40; ++i) job.call(Collective::reduce, 1000, i % 4);
+    job.call(Collective::barrier, 0);
+    for (int i = 0; i < 3; ++i) job.call(Collective::reduce, 1000, i % 4);
+    ASSERT_TRUE(job.place(Collective::reduce, 1000)->learning.is_trying());
+    for (int i = 0; i < 3000; ++i) job.call(Collective::allreduce, 50'000);
+    const std::uint64_t before = job.agreements();
+    for (int i = 0; i < 10'000; ++i) job.call(Collective::allreduce, 50'000);
+    EXPECT_LE(job.agreements() - before, 10'000 / 90U);
+}
+
 // There its ranks need not tell one another the length of each.
 TEST(Learning, BcastRestsWhereAllOfThemAreTheMpiLibrarys) {
     for (const bool is_vendor_fastest : {true, false}) {

@@ -35,12 +35,9 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
         return status == MPI_SUCCESS ? copied : status;
     };
     OwnAlgorithms& own = communicator.own();
-    bool may_time = false;
-    call.goes_by = own.learning.may_go_by(Collective::bcast);
-    if (!call.goes_by && own.learning.is_on()) {
-        may_time = own.learning.may_time();
-        count_learned_call(communicator, Collective::bcast, 0);
-    }
+    const bool may_time = own.learning.may_time();
+    call.goes_by = !may_time && own.learning.may_go_by(Collective::bcast);
+    if (!call.goes_by && own.learning.is_on()) count_learned_call(communicator, Collective::bcast, 0);
     // Where it lies is told with the message: whoever waits for that is in the call.
     const std::uint64_t arrival = may_time ? own.clock.now() : 0;
     const auto note = [&](int ended_as) {
