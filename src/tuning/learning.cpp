@@ -16,7 +16,7 @@ constexpr std::uint64_t at_first = 32;
 constexpr std::uint64_t while_trying = 16;
 constexpr std::uint64_t when_late = 8;
 constexpr std::uint64_t calls_of_rest = 4096;
-constexpr std::uint64_t fewest_when_settled = 96;
+constexpr std::uint64_t fewest_when_settled = 80;
 constexpr std::uint64_t most_when_settled = 1024;
 constexpr double share = 0.01;
 
@@ -102,7 +102,8 @@ Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, cons
     int vendor = PlaceLearning::usual;
     for (std::size_t i = 1; i < count; ++i)
         if (!range->others[i - 1].is_own()) vendor = static_cast<int>(i);
-    place.learning.begin(static_cast<int>(count), vendor, key.most_bytes(), mode_, range->first);
+    place.learning.begin(static_cast<int>(count), vendor, key.most_bytes(), mode_, range->first,
+                         waits_for_all(collective));
     return &place;
 }
 
@@ -123,7 +124,7 @@ Learning::Turn Learning::next(Collective collective, std::uint64_t bytes, const 
                .usual = &decided,
                .decision = turn.candidate == PlaceLearning::usual ? nullptr : &decision};
     return {.decision = &decision,
-            .why = state == PlaceLearning::State::tried           ? being_tried
+            .why = state == PlaceLearning::State::tried     ? being_tried
                    : turn.candidate != PlaceLearning::usual ? learned
                                                             : nullptr,
             .place = turn.is_timed ? index : -1,
@@ -187,7 +188,8 @@ void Learning::choose_slots() {
     };
     choose([](const Place& place) { return is_first_to_tell(place); });
     choose([](const Place& place) {
-        return !is_first_to_tell(place) && place.learning.state() == PlaceLearning::State::settled && place.samples != 0;
+        return !is_first_to_tell(place) && place.learning.state() == PlaceLearning::State::settled &&
+               place.samples != 0;
     });
 }
 
@@ -264,9 +266,9 @@ Learning::Outcome Learning::learn(const Words& all) {
                 has_changed = place.learning.learn({costs.data(), known.samples}, known.calls, known.position);
             else if (!place.learning.is_trying())
                 has_changed = place.learning.learn({}, told.calls, told.position);
-            // In a settled place samples that are known are enough until the next look.
-            if (has_changed || (known.samples != 0 && !place.learning.is_trying())) place.late.samples = 0;
-            is_any_late |= place.late.samples != 0;
+            if (has_changed) place.late.samples = 0;
+            // In a settled place what is known now is enough until the next look.
+            is_any_late |= place.late.samples != 0 && (known.samples == 0 || place.learning.is_trying());
         } else {
             for (std::size_t i = 0; i < place.samples; ++i, word += 2)
                 costs[i] = cost_of(place.sample[i].candidate, word[1] > word[0] ? word[1] - word[0] : 0);

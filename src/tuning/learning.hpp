@@ -44,7 +44,7 @@ struct PlaceKey {
 // Used by one thread at a time. Takes memory when it is made, and never again.
 class Learning {
 public:
-    static constexpr std::size_t most_places = 24;
+    static constexpr std::size_t most_places = 64;
 
     // None: nothing is learned, and every call runs what is usual.
     Learning() = default;
@@ -127,11 +127,11 @@ public:
         PlaceKey key;
         const std::vector<Decision>* others = nullptr;
         const Decision* usual = nullptr;
-        std::uint64_t bytes = 0;          // of the last call
-        bool is_left_alone = false;       // the ranks have counted differently
-        bool has_news = false;            // the last agreement has changed what it runs
-        int told_as = -1;                 // what it ran when it was settled last
-        std::uint64_t told_calls = 0;     // how many there were when it was told of last
+        std::uint64_t bytes = 0;       // of the last call
+        bool is_left_alone = false;    // the ranks have counted differently
+        bool has_news = false;         // the last agreement has changed what it runs
+        int told_as = -1;              // what it ran when it was settled last
+        std::uint64_t told_calls = 0;  // how many there were when it was told of last
         PlaceLearning learning{};
         std::uint8_t samples = 0;
         struct Sample {

@@ -54,7 +54,8 @@ void CostSamples::add(double seconds) {
     squares_ += off * (seconds - mean_);
 }
 
-void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneMode mode, int first) {
+void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneMode mode, int first,
+                          bool waits_for_all) {
     *this = PlaceLearning{};
     state_ = candidates > 1 ? State::counted : State::settled;
     mode_ = mode;
@@ -62,7 +63,7 @@ void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneM
     vendor_ = static_cast<std::uint8_t>(vendor);
     chosen_ = static_cast<std::uint8_t>(first);
     runner_up_ = vendor_;
-    is_short_ = bytes < short_bytes;
+    is_short_ = bytes < short_bytes && !waits_for_all;
     is_long_ = bytes >= single_calls_bytes;
     fewest_calls_ = mode == TuneMode::learn || bytes >= long_bytes ? often_if_long : often;
     try_at_ = std::numeric_limits<std::uint64_t>::max();
@@ -88,7 +89,7 @@ std::size_t PlaceLearning::left() const {
 void PlaceLearning::make_round() {
     const std::size_t most = std::max<std::size_t>(1, most_in_round / left());
     const std::size_t counted = is_long_ ? (round_ == 0 ? 1 : 2) : left() > 2 ? 3 : 5;
-    const std::size_t warm = is_long_ ? 0 : is_short_ && round_ != 0 ? 5 : 1;
+    const std::size_t warm = is_long_ ? 0 : !is_short_ || round_ == 0 ? 1 : left() > 2 ? 5 : 8;
     warm_calls_ = static_cast<std::uint8_t>(warm);
     calls_in_a_row_ = static_cast<std::uint8_t>(warm + std::min(counted, most));
     length_ = 0;

@@ -56,8 +56,9 @@ public:
 
     enum class State : std::uint8_t { counted, tried, settled };
 
-    // `vendor`: which candidate is the MPI library's; `bytes`: of a message; `first`: who runs until something else is found out.
-    void begin(int candidates, int vendor, std::uint64_t bytes, TuneMode mode, int first = usual);
+    // `vendor`: which candidate is the MPI library's; `bytes`: of a message; `first`: who runs until something else is found out;
+    // `waits_for_all`: no rank runs ahead of the others in it.
+    void begin(int candidates, int vendor, std::uint64_t bytes, TuneMode mode, int first, bool waits_for_all);
 
     // One more call: which candidate it runs. `is_timed`: its cost is to be told (learn). In a settled place a call is timed where
     // `may_sample` says so.

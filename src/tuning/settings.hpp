@@ -85,11 +85,11 @@ struct Settings {
     std::array<AlgorithmChoice, nonblocking_count> nonblocking_choices;  // of the collectives that begin the list
     VirtualLayout topology;
     std::string report = "0";
-    std::string table_file = "auto";               // LIBHCOLL_TABLE: a file, auto, or off
-    std::string learn_file = "off";                // LIBHCOLL_LEARN: a file, or off
-    std::shared_ptr<const Table> table = nullptr;  // what was read from it, or from what auto has found
+    std::string table_file = "auto";                 // LIBHCOLL_TABLE: a file, auto, or off
+    std::string learn_file = "off";                  // LIBHCOLL_LEARN: a file, or off
+    std::shared_ptr<const Table> table = nullptr;    // what was read from it, or from what auto has found
     std::shared_ptr<const Table> learned = nullptr;  // by programs: what LIBHCOLL_LEARN names
-    std::vector<int> progress_cores;               // empty: auto
+    std::vector<int> progress_cores;                 // empty: auto
     std::uint64_t setup_calls = automatic_setup_calls;
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;

@@ -51,7 +51,8 @@ private:
 
 bool is_same_place(const TableEntry& a, const TableEntry& b) {
     return a.is_point() && b.is_point() && a.call == b.call && a.nodes == b.nodes &&
-           a.ranks_per_node == b.ranks_per_node && size_class_of_place(a.bytes.least) == size_class_of_place(b.bytes.least);
+           a.ranks_per_node == b.ranks_per_node &&
+           size_class_of_place(a.bytes.least) == size_class_of_place(b.bytes.least);
 }
 
 }  // namespace

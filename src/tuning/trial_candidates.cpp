@@ -21,7 +21,8 @@ public:
     explicit Parser(Collective collective) : collective_(collective) {}
     // nullptr where it is none. Until the next one is asked for.
     const Decision* decision(std::string_view text) {
-        const auto known = std::find_if(known_.begin(), known_.end(), [&](const auto& each) { return each.first == text; });
+        const auto known =
+            std::find_if(known_.begin(), known_.end(), [&](const auto& each) { return each.first == text; });
         if (known != known_.end()) return &known->second;
         AlgorithmChoice choice;
         if (parse_choice(collective_, text, choice)) return nullptr;
@@ -49,8 +50,7 @@ const TableEntry* find_learned(const Settings& settings, Collective collective, 
     if (settings.learned == nullptr) return nullptr;
     for (const TableEntry& each : settings.learned->entries)
         if (each.is_point() && each.call == TableCall{collective, false} && each.nodes.holds(placement.nodes()) &&
-            each.ranks_per_node.holds(ranks_per_node(placement)) &&
-            size_class_of_place(each.bytes.least) == size_class)
+            each.ranks_per_node.holds(ranks_per_node(placement)) && size_class_of_place(each.bytes.least) == size_class)
             return &each;
     return nullptr;
 }
@@ -145,7 +145,8 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
         if (const TableEntry* entry = find_learned(settings, collective, placement, size_class)) {
             add(entry->chosen().choice);
             const Decision* chosen = parser.decision(entry->chosen().choice);
-            for (std::size_t i = 0; i < range.others.size() && chosen != nullptr && !is_alike(here, *chosen, bytes); ++i)
+            for (std::size_t i = 0; i < range.others.size() && chosen != nullptr && !is_alike(here, *chosen, bytes);
+                 ++i)
                 if (is_alike(range.others[i], *chosen, bytes)) range.first = static_cast<int>(i) + 1;
             for (const TableCandidate& each : entry->candidates) add(each.choice);
         }
@@ -166,8 +167,9 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
         if (placement.nodes() > 1)
             for (const std::string_view each : modelled_choices(collective, placement, bytes)) add(each);
         const auto is_same = [](const Decision& a, const Decision& b) { return a.what == b.what; };
-        if (!table.empty() && table.back().first == range.first && std::equal(table.back().others.begin(), table.back().others.end(), range.others.begin(),
-                                         range.others.end(), is_same))
+        if (!table.empty() && table.back().first == range.first &&
+            std::equal(table.back().others.begin(), table.back().others.end(), range.others.begin(), range.others.end(),
+                       is_same))
             table.back().largest_bytes = range.largest_bytes;
         else
             table.push_back(std::move(range));
@@ -178,8 +180,8 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
 }
 
 const TrialRange* trials_at(const TrialTable& table, std::uint64_t bytes) {
-    const auto found = std::find_if(table.begin(), table.end(),
-                                    [&](const TrialRange& range) { return bytes <= range.largest_bytes; });
+    const auto found =
+        std::find_if(table.begin(), table.end(), [&](const TrialRange& range) { return bytes <= range.largest_bytes; });
     return found == table.end() ? nullptr : &*found;
 }
 

@@ -132,11 +132,12 @@ struct OwnAlgorithms {
     Carriers carriers;
     Neighbors neighbors;  // complete where the ranks keep to them
     int tag_upper_bound;
-    MPI_Comm leaders;                    // of the nodes' leaders, where an algorithm wants it, on those that are
-    bool has_leaders = false;            // do they have one? The same on all ranks
-    bool has_everything = false;         // all that any choice needs, as far as it can be had
-    std::uint64_t serial = 0;            // the same on all ranks, and rising: the order in which duplicates are freed
-    std::uint64_t uses = 0;  // so many collectives have begun on it, those included that learning leaves to the MPI library
+    MPI_Comm leaders;             // of the nodes' leaders, where an algorithm wants it, on those that are
+    bool has_leaders = false;     // do they have one? The same on all ranks
+    bool has_everything = false;  // all that any choice needs, as far as it can be had
+    std::uint64_t serial = 0;     // the same on all ranks, and rising: the order in which duplicates are freed
+    std::uint64_t uses =
+        0;  // so many collectives have begun on it, those included that learning leaves to the MPI library
     std::atomic<bool> is_broken{false};  // a collective on it did not come to its end: messages of it may be left
     std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
     std::shared_ptr<const CallDecisions>
