@@ -88,8 +88,15 @@ std::size_t PlaceLearning::left() const {
 // All that are left, one after another, every other round backwards.
 void PlaceLearning::make_round() {
     const std::size_t most = std::max<std::size_t>(1, most_in_round / left());
-    const std::size_t counted = is_long_ ? (round_ == 0 ? 1 : 2) : left() > 2 ? 3 : 5;
-    const std::size_t warm = is_long_ ? 0 : !is_short_ || round_ == 0 ? 1 : left() > 2 ? 5 : 8;
+    std::size_t counted = left() > 2 ? 3 : 5;
+    std::size_t warm = 1;
+    if (is_long_) {
+        counted = round_ == 0 ? 1 : 2;
+        warm = 0;
+    } else if (is_short_) {
+        if (round_ == 0) counted = 3;
+        warm = round_ == 0 ? 4 : left() > 2 ? 5 : 8;
+    }
     warm_calls_ = static_cast<std::uint8_t>(warm);
     calls_in_a_row_ = static_cast<std::uint8_t>(warm + std::min(counted, most));
     length_ = 0;
