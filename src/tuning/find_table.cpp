@@ -128,13 +128,13 @@ std::shared_ptr<const Table> find_table(const std::string& setting, const std::s
 void find_tables(Settings& settings, const std::string& folder, VendorKind vendor, std::vector<std::string>& mistakes) {
     if (settings.tune == TuneMode::off) return;
     settings.table = find_table(settings.table_file, folder, vendor, mistakes);
-    for (std::string& each : mistakes) each = "LIBHCOLL_TABLE: " + each;
+    for (std::string& each : mistakes) each.insert(0, "LIBHCOLL_TABLE: ");
     std::error_code error;
     if (settings.learn_file == "off" || !std::filesystem::exists(settings.learn_file, error)) return;
     std::vector<std::string> of_learned;
     if (const auto learned = read_applicable(settings.learn_file, vendor, of_learned))
         settings.learned = as_others_get_it(*learned);
-    for (const std::string& each : of_learned) mistakes.push_back("LIBHCOLL_LEARN: " + each);
+    for (const std::string& each : of_learned) mistakes.push_back(fmt::format("LIBHCOLL_LEARN: {}", each));
 }
 
 }  // namespace hcoll

@@ -40,6 +40,8 @@ bool waits_for_root(Collective collective) {
     return collective == Collective::bcast || collective == Collective::scatter;
 }
 
+constexpr unsigned int bits_of_check = 48;
+
 // Clocks are a little apart: no call takes less than no time.
 PlaceLearning::Cost cost_of(int candidate, std::uint64_t nanoseconds) {
     return {candidate, static_cast<double>(std::max<std::uint64_t>(nanoseconds, 1)) * seconds_of_nanosecond};
@@ -168,13 +170,14 @@ void Learning::note(const Turn& turn, bool is_root, std::uint64_t arrival, std::
 
 // All that has to be alike on all ranks for a place's samples to be of the same calls.
 std::uint64_t Learning::check_of(const Place& place) const {
-    std::uint64_t check =
-        static_cast<std::uint64_t>(place.key.collective) << 8U | static_cast<unsigned>(place.key.size_class);
-    check = mixed(check) ^ place.learning.calls();
+    std::uint64_t check = mixed(place.learning.calls());
     check = mixed(check) ^ (place.learning.position() << 16U | place.late.samples << 8U | place.samples);
     for (std::size_t i = 0; i < place.samples; ++i) check = mixed(check) ^ place.sample[i].candidate;
     for (std::size_t i = 0; i < place.late.samples; ++i) check = mixed(check) ^ place.late.candidate[i];
-    return mixed(check) | 1U;
+    // Which place it is stands in front, so that the largest of all ranks tells whether they mean the same one.
+    const auto key =
+        1 + (static_cast<std::uint64_t>(place.key.collective) << 8U | static_cast<unsigned>(place.key.size_class));
+    return key << bits_of_check | mixed(check) >> (64U - bits_of_check);
 }
 
 // Whom something is to be agreed of: those that are tried or about to be, then others that have samples.
@@ -201,6 +204,8 @@ void Learning::tell(Words& words, std::uint64_t nanoseconds, bool asks_for_clock
     words[wants_clock] = asks_for_clock ? 1 : 0;
     add_gone_by();
     choose_slots();
+    for (std::size_t slot = slots_; slot < most_slots; ++slot)
+        words[head_words + slot * words_of_slot + 1] = ~std::uint64_t{0};
     for (std::size_t slot = 0; slot < slots_; ++slot) {
         Told& told = told_[slot];
         const Place& place = places_[told.place];
@@ -233,7 +238,12 @@ void Learning::note_roots(Place& place, std::uint64_t calls, std::size_t positio
 }
 
 Learning::Outcome Learning::learn(const Words& all) {
-    if (all[number] != ~all[inverse_number]) {
+    bool is_in_step = all[number] == ~all[inverse_number];
+    for (std::size_t slot = 0; slot < most_slots; ++slot) {
+        const std::uint64_t* word = all.data() + head_words + slot * words_of_slot;
+        is_in_step &= word[0] >> bits_of_check == ~word[1] >> bits_of_check;
+    }
+    if (!is_in_step) {
         *this = Learning();
         return {.has_changed = true, .is_over = true};
     }

@@ -87,7 +87,7 @@ std::size_t PlaceLearning::left() const {
 
 // All that are left, one after another, every other round backwards.
 void PlaceLearning::make_round() {
-    const std::size_t most = std::max<std::size_t>(1, most_in_round / left());
+    const std::size_t most = std::max<std::size_t>(1, most_in_round / std::max<std::size_t>(left(), 1));
     std::size_t counted = left() > 2 ? 3 : 5;
     std::size_t warm = 1;
     if (is_long_) {
@@ -240,8 +240,8 @@ bool PlaceLearning::watch(std::span<const Cost> costs) {
 }
 
 bool PlaceLearning::learn(std::span<const Cost> costs, std::uint64_t calls, std::size_t position) {
-    const auto further_calls = static_cast<double>(calls - calls_seen_);
-    calls_seen_ = calls;
+    const auto further_calls = static_cast<double>(calls - std::min(calls, calls_seen_));
+    calls_seen_ = std::max(calls, calls_seen_);
     if (state_ == State::settled) {
         seconds_ += further_calls * baseline_;
         if (candidates_ < 2 || !watch(costs)) return false;

@@ -233,40 +233,60 @@ TEST(Learning, RanksDecideAlikeWhateverEachOfThemSees) {
     }
 }
 
-// A rank that takes a call for another place (a wrong program) is alone with that: when they agree, the place is left alone.
-TEST(Learning, RanksThatCountDifferentlyLeaveThePlaceAlone) {
-    const TrialTables trials = [] {
-        TrialTables tables;
-        tables[static_cast<std::size_t>(Collective::allreduce)] = trials_of(Collective::allreduce, 2);
-        return tables;
-    }();
-    std::array<DecisionTable, collective_count> usual;
-    for (DecisionTable& each : usual) each = {{.decision = {.parameters = {}, .what = "vendor", .why = "a test"}}};
-    std::array<Learning, 2> ranks = {Learning(&usual, &trials, TuneMode::automatic, BitsPromise::fixed),
-                                     Learning(&usual, &trials, TuneMode::automatic, BitsPromise::fixed)};
-    const auto call = [&](std::array<std::uint64_t, 2> bytes) {
-        std::array<const Decision*, 2> ran{};
-        for (std::size_t rank = 0; rank < 2; ++rank) ranks[rank].count_call();
+// Two ranks that may take a call for different places, as a wrong program has it.
+class TwoRanks {
+public:
+    TwoRanks() {
+        trials_[static_cast<std::size_t>(Collective::allreduce)] = trials_of(Collective::allreduce, 2);
+        for (DecisionTable& each : usual_) each = {{.decision = {.parameters = {}, .what = "vendor", .why = "a test"}}};
+        for (int rank = 0; rank < 2; ++rank)
+            ranks.emplace_back(&usual_, &trials_, TuneMode::automatic, BitsPromise::fixed);
+    }
+    // What each of them has learned.
+    std::vector<Learning::Outcome> agree() {
+        std::array<Learning::Words, 2> words;
+        for (std::size_t rank = 0; rank < 2; ++rank) ranks[rank].tell(words[rank], 1000, false);
+        Learning::Words all;
+        for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::max(words[0][i], words[1][i]);
+        std::vector<Learning::Outcome> outcomes;
+        for (Learning& each : ranks) outcomes.push_back(each.learn(all));
+        return outcomes;
+    }
+    // Do both run the same? Of no bytes nothing is to be learned.
+    bool call(std::array<std::uint64_t, 2> bytes) {
+        for (Learning& each : ranks) each.count_call();
         EXPECT_EQ(ranks[0].is_due(), ranks[1].is_due());
-        if (ranks[0].is_due()) {
-            std::array<Learning::Words, 2> words;
-            for (std::size_t rank = 0; rank < 2; ++rank) ranks[rank].tell(words[rank], 1000, false);
-            Learning::Words all;
-            for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::max(words[0][i], words[1][i]);
-            for (Learning& each : ranks) each.learn(all);
-        }
+        if (ranks[0].is_due()) agree();
+        std::array<const Decision*, 2> ran{};
         for (std::size_t rank = 0; rank < 2; ++rank) {
-            const Learning::Turn turn =
-                ranks[rank].next(Collective::allreduce, bytes[rank],
-                                 usual[static_cast<std::size_t>(Collective::allreduce)].front().decision);
+            const Decision& usual = usual_[static_cast<std::size_t>(Collective::allreduce)].front().decision;
+            ran[rank] = &usual;
+            if (!ranks[rank].is_on()) continue;
+            if (bytes[rank] == 0) {
+                ranks[rank].leave(Collective::allreduce);
+                continue;
+            }
+            const Learning::Turn turn = ranks[rank].next(Collective::allreduce, bytes[rank], usual);
             if (turn.place >= 0) ranks[rank].note(turn, rank == 0, 1000, 2000 + rank);
             ran[rank] = turn.decision;
         }
         return ran[0] == ran[1];
-    };
-    for (int i = 0; i < 25; ++i) EXPECT_TRUE(call({100, 100}));
-    call({100, 300});
-    for (int i = 0; i < 1000; ++i) EXPECT_TRUE(call({100, 100})) << i;
+    }
+
+    std::vector<Learning> ranks;
+
+private:
+    TrialTables trials_;
+    std::array<DecisionTable, collective_count> usual_;
+};
+
+// A rank that takes a call for another place (a wrong program) is alone with that: when they agree, the place is left alone.
+TEST(Learning, RanksThatCountDifferentlyLeaveThePlaceAlone) {
+    TwoRanks job;
+    std::vector<Learning>& ranks = job.ranks;
+    for (int i = 0; i < 25; ++i) EXPECT_TRUE(job.call({100, 100}));
+    job.call({100, 300});
+    for (int i = 0; i < 1000; ++i) EXPECT_TRUE(job.call({100, 100})) << i;
     EXPECT_TRUE(ranks[0].places()[0].is_left_alone);
     EXPECT_TRUE(ranks[0].is_on());
     // And one that makes a call that the other does not makes both learn no more.
@@ -274,14 +294,20 @@ TEST(Learning, RanksThatCountDifferentlyLeaveThePlaceAlone) {
     for (int i = 0; i < 2000 && ranks[0].is_on(); ++i) {
         for (Learning& each : ranks) each.count_call();
         if (!ranks[0].is_due() || !ranks[1].is_due()) continue;
-        std::array<Learning::Words, 2> words;
-        for (std::size_t rank = 0; rank < 2; ++rank) ranks[rank].tell(words[rank], 1000, false);
-        Learning::Words all;
-        for (std::size_t j = 0; j < all.size(); ++j) all[j] = std::max(words[0][j], words[1][j]);
-        for (Learning& each : ranks) EXPECT_TRUE(each.learn(all).is_over);
+        for (const Learning::Outcome& each : job.agree()) EXPECT_TRUE(each.is_over);
     }
     EXPECT_FALSE(ranks[0].is_on());
     EXPECT_FALSE(ranks[1].is_on());
+}
+
+// What one rank tells of one place must not be taken for what another one tells of another place, or of none.
+TEST(Learning, RanksThatSpeakOfDifferentPlacesLearnNoMore) {
+    for (const std::uint64_t other : {std::uint64_t{300}, std::uint64_t{0}}) {
+        TwoRanks job;
+        for (int i = 0; i < 200; ++i) EXPECT_TRUE(job.call({100, other})) << i;
+        EXPECT_FALSE(job.ranks[0].is_on());
+        EXPECT_FALSE(job.ranks[1].is_on());
+    }
 }
 
 // Calls of which nothing is to be learned (sums of floating-point numbers) do not keep others, or themselves, from going by.

@@ -1,9 +1,8 @@
 #include "intercept/communicator/common_clock.hpp"
 
-#include <time.h>
-
 #include <array>
 #include <cmath>
+#include <ctime>
 #include <limits>
 
 #include "progress/engine/simulation.hpp"

@@ -44,10 +44,13 @@ bool SetUp::is_used_much() const {
 
 // Does everything stay with the vendor until something is found to be faster? Who makes few calls pays nothing for that.
 bool SetUp::is_only_to_learn() const {
-    const DecisionTables& blocking = facts_.decisions != nullptr ? facts_.decisions->blocking : blocking_;
-    const NonblockingTables& nonblocking = facts_.decisions != nullptr ? facts_.decisions->nonblocking : nonblocking_;
-    return !of_.wants_everything && std::all_of(blocking.begin(), blocking.end(), leaves_all_to_vendor) &&
-           std::all_of(nonblocking.begin(), nonblocking.end(), leaves_all_to_vendor);
+    const auto leave_all = [](const DecisionTables& blocking, const NonblockingTables& nonblocking) {
+        return std::all_of(blocking.begin(), blocking.end(), leaves_all_to_vendor) &&
+               std::all_of(nonblocking.begin(), nonblocking.end(), leaves_all_to_vendor);
+    };
+    if (of_.wants_everything) return false;
+    const CallDecisions* known = facts_.decisions.get();
+    return known != nullptr ? leave_all(known->blocking, known->nonblocking) : leave_all(blocking_, nonblocking_);
 }
 
 // What this rank knows of `group_`.
