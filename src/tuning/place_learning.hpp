@@ -98,7 +98,7 @@ public:
     double seconds() const { return seconds_; }
     std::uint32_t decisions() const { return decisions_; }
     // What a call of the chosen candidate costs; 0 where that is not known.
-    double cost() const { return costs_of(chosen_).mean(); }
+    double cost() const { return costs_of(chosen_).count() != 0 ? costs_of(chosen_).mean() : baseline_; }
 
 private:
     void make_round();

@@ -33,8 +33,10 @@ LearnedPlace place_of(const Learning::Place& place, const Placement& placement) 
         const CostSamples& costs = learned.costs_of(candidate);
         if (costs.count() == 0 && candidate != learned.chosen()) return;
         const Decision& decision = place.decision(candidate);
-        made.candidates.push_back(
-            {.what = decision.what, .choice = choice_of(decision), .seconds = costs.mean(), .samples = costs.count()});
+        made.candidates.push_back({.what = decision.what,
+                                   .choice = choice_of(decision),
+                                   .seconds = candidate == learned.chosen() ? learned.cost() : costs.mean(),
+                                   .samples = costs.count()});
     };
     add(learned.chosen());
     for (int i = 0; i < learned.candidates(); ++i)
@@ -81,7 +83,7 @@ std::vector<LearnedPlace> LearnedPlaces::take() {
 std::vector<TableEntry> entries_of(const std::vector<LearnedPlace>& places) {
     std::vector<TableEntry> entries;
     for (const LearnedPlace& place : places) {
-        if (place.candidates.front().samples == 0) continue;
+        if (place.candidates.front().seconds <= 0) continue;
         TableEntry entry{.call = {place.collective, false},
                          .nodes = {place.nodes, place.nodes},
                          .ranks_per_node = {place.ranks_per_node, place.ranks_per_node},
