@@ -204,8 +204,13 @@ TEST(Learning, BcastRestsWhereAllOfThemAreTheMpiLibrarys) {
 
 // 10^5 places: random collectives, lengths, costs, and times that differ on every rank. LearningJob compares what the ranks run, call by call.
 TEST(Learning, RanksDecideAlikeWhateverEachOfThemSees) {
+#if defined(__SANITIZE_ADDRESS__)
+    constexpr std::uint64_t enough = 10'000;  // it takes twenty times as long there
+#else
+    constexpr std::uint64_t enough = 100'000;
+#endif
     std::uint64_t places = 0;
-    for (std::uint64_t run = 0; places < 100'000; ++run) {
+    for (std::uint64_t run = 0; places < enough; ++run) {
         Random random(mix({test_seed(), run}));
         const std::uint64_t costs = random.next();
         LearningJob job({.ranks = static_cast<int>(random.between(2, 9)),
