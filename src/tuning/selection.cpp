@@ -45,10 +45,6 @@ void add_row(DecisionTable& table, std::uint64_t largest_bytes, Decision decisio
         table.push_back({largest_bytes, std::move(decision)});
 }
 
-int ranks_per_node(const Placement& placement) {
-    return (placement.ranks() + placement.nodes() - 1) / placement.nodes();
-}
-
 DecisionTable measured_table(VendorKind vendor, Collective collective, const Placement& placement,
                              bool has_shared_memory) {
     const int nodes = placement.nodes();

@@ -40,6 +40,11 @@ struct Decision {
 // Of a choice that is not automatic.
 Decision decision_of(const AlgorithmChoice& choice, std::string why);
 
+// On average, rounded up: what rules and tables go by.
+inline int ranks_per_node(const Placement& placement) {
+    return (placement.ranks() + placement.nodes() - 1) / placement.nodes();
+}
+
 // Decisions by bytes of the message's type signature, in ascending order; the last one has no bound.
 struct SizeRange {
     std::uint64_t largest_bytes = std::numeric_limits<std::uint64_t>::max();

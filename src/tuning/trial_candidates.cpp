@@ -40,10 +40,6 @@ bool is_alike(const Decision& a, const Decision& b, std::uint64_t bytes) {
     return a.shared && b.shared ? copies_once(a) == copies_once(b) : a.what == b.what;
 }
 
-int ranks_per_node(const Placement& placement) {
-    return (placement.ranks() + placement.nodes() - 1) / placement.nodes();
-}
-
 // What other jobs have found the fastest there; nothing is concluded for other layouts or lengths, which are soon tried themselves.
 const TableEntry* find_learned(const Settings& settings, Collective collective, const Placement& placement,
                                int size_class) {

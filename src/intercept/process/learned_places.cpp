@@ -23,7 +23,7 @@ LearnedPlace place_of(const Learning::Place& place, const Placement& placement) 
     const PlaceLearning& learned = place.learning;
     LearnedPlace made{.collective = place.key.collective,
                       .nodes = placement.nodes(),
-                      .ranks_per_node = (placement.ranks() + placement.nodes() - 1) / placement.nodes(),
+                      .ranks_per_node = ranks_per_node(placement),
                       .bytes = place.bytes,
                       .calls = learned.calls(),
                       .regret = learned.regret(),
