@@ -12,6 +12,7 @@ void RoutedTransport::use_node(std::unique_ptr<NodeMessages> node, const Placeme
     ranks_of_node_ = NodeRanks(placement, placement.node_of(rank));
     polls_before_yield_ = oversubscribed ? impatient_polls : patient_polls;
     most_vain_turns_ = oversubscribed ? most_vain_turns_shared : most_vain_turns;
+    core_ = OwnCore(oversubscribed);
 }
 
 void RoutedTransport::leave_node() {
@@ -45,11 +46,16 @@ Status RoutedTransport::idle() {
     CancellationAtPoints::here();
     const int turns = ++idle_polls_ - polls_before_yield_;
     if (turns <= 0) return 0;
-    vain_turns_ = give_turn() ? 0 : vain_turns_ + 1;
+    const std::int64_t turn = give_turn();
+    vain_turns_ = turn >= shortest_turn ? 0 : vain_turns_ + 1;
     if (!is_carried_) return 0;
-    const bool sleeps = vain_turns_ > most_vain_turns_ || turns > most_turns;
+    if (turns == 1) polls_ = core_.is_likely();
+    if (polls_ && core_.is_taken(turn)) polls_ = false;
+    // As in waiting.hpp: with a core of its own a rank does not sleep.
+    const bool sleeps = !polls_ && (vain_turns_ > most_vain_turns_ || turns > most_turns);
     if (sleeps) node_->sleep(sleeps_.next_nanoseconds());
-    return sleeps || turns % turns_between_drives == 0 ? drive_(context_) : 0;
+    const int between_drives = polls_ ? turns_between_drives_of_own_core : turns_between_drives;
+    return sleeps || turns % between_drives == 0 ? drive_(context_) : 0;
 }
 
 // Of the one message that was begun there.

@@ -98,6 +98,8 @@ private:
     std::uint32_t sequence_ = 0;
     int polls_before_yield_ = patient_polls;
     int most_vain_turns_ = most_vain_turns;
+    OwnCore core_;
+    bool polls_ = false;  // in this wait, as long as its core is its own
     int idle_polls_ = 0;
     int busy_polls_ = 0;
     int vain_turns_ = 0;

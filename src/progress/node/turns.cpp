@@ -9,9 +9,6 @@ namespace hcoll {
 
 namespace {
 
-// A yield that took fewer nanoseconds gave nobody a turn.
-constexpr std::int64_t shortest_turn = 1000;
-
 std::int64_t now() {
     timespec time{};
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -20,10 +17,10 @@ std::int64_t now() {
 
 }  // namespace
 
-bool give_turn() {
+std::int64_t give_turn() {
     const std::int64_t before = now();
     sched_yield();
-    return now() - before >= shortest_turn;
+    return now() - before;
 }
 
 }  // namespace hcoll

@@ -1,11 +1,52 @@
 // Turns on a core that ranks share.
 #pragma once
 
+#include <cstdint>
+
 namespace hcoll {
 
-// Lets others run on this core. Returns false where nobody did. (With SCHED_AUTOGROUP each rank is in a task group of its own where the
+// Lets others run on this core. Returns for how many nanoseconds: fewer than a shortest_turn, and nobody did. (With SCHED_AUTOGROUP each rank is in a task group of its own where the
 // launcher, as Hydra does, gives it a session, and a yield gives no other group a turn: then only sleeping does.)
-bool give_turn();
+std::int64_t give_turn();
+inline constexpr std::int64_t shortest_turn = 1000;
+
+// Has this rank its core for itself? Where its node has fewer cores than ranks, it has not; elsewhere until another program is seen to run
+// there, and then again after some waits.
+class OwnCore {
+public:
+    explicit OwnCore(bool oversubscribed = false) : is_oversubscribed_(oversubscribed) {}
+    bool is_oversubscribed() const { return is_oversubscribed_; }
+    // Asked where a wait becomes long.
+    bool is_likely() {
+        taken_turns_ = 0;
+        taken_ = yielded_ = 0;
+        if (is_oversubscribed_) return false;
+        if (waits_ == 0) return true;
+        --waits_;
+        return false;
+    }
+    // In that wait one more turn took so long. Returns whether another program runs there most of the time, and not just the system now and then.
+    bool is_taken(std::int64_t nanoseconds) {
+        if (nanoseconds < longest_of_system) {
+            yielded_ += nanoseconds;
+            return false;
+        }
+        taken_ += nanoseconds;
+        if (++taken_turns_ < fewest_turns || taken_ < yielded_) return false;
+        waits_ = waits_until_likely;
+        return true;
+    }
+
+private:
+    static constexpr std::int64_t longest_of_system = 300'000;
+    static constexpr int waits_until_likely = 64;
+    static constexpr int fewest_turns = 3;
+    bool is_oversubscribed_;
+    int waits_ = 0;
+    int taken_turns_ = 0;
+    std::int64_t taken_ = 0;
+    std::int64_t yielded_ = 0;
+};
 
 // How often in vain, at the most, before a rank sleeps instead: where ranks share cores, and where each has one.
 inline constexpr int most_vain_turns_shared = 20;
@@ -14,6 +55,7 @@ inline constexpr int most_vain_turns = 2000;
 inline constexpr int most_turns = 2000;
 // Looking at the MPI library costs more than a yield.
 inline constexpr int turns_between_drives = 16;
+inline constexpr int turns_between_drives_of_own_core = 2;
 
 // The time to sleep, longer each time: 0.1 ms at most, since long messages of the MPI library move by a piece a call.
 class Sleeps {

@@ -13,6 +13,8 @@ namespace {
 
 static_assert(sizeof(std::atomic<std::uint64_t>) == 8 && std::atomic<std::uint64_t>::is_always_lock_free);
 
+constexpr int turns_between_looks = 256;
+
 // Those that change with every raise.
 std::atomic<std::uint32_t>& low_half(Flag& flag) {
     auto* halves = reinterpret_cast<std::atomic<std::uint32_t>*>(&flag.value);
@@ -59,6 +61,22 @@ void Waiting::look_at_peers() {
     if (const NodeBreak why = peers_->look(); why != NodeBreak::none) give_up(why);
 }
 
+// With a core of its own a rank may have to answer the others all the while: a message that was begun before, or one-sided communication
+// on its memory, goes on only where it looks at the MPI library, which polls in its own calls, too. Sleeping would have the others wait.
+// Returns false where the core is somebody else's, too.
+bool Waiting::poll(Flag& flag, std::uint64_t value) {
+    for (int i = 1;; ++i) {
+        const std::int64_t turn = give_turn();
+        if (flag.value.load(std::memory_order_acquire) >= value) return true;
+        if (core_.is_taken(turn)) return false;
+        if (i % turns_between_drives_of_own_core == 0) drive();
+        if (i % turns_between_looks == 0) {
+            CancellationAtPoints::here();
+            look_at_peers();
+        }
+    }
+}
+
 void Waiting::wait(Flag& flag, std::uint64_t value) {
     for (int i = 0; i < spins_; ++i) {
         pause();
@@ -68,8 +86,9 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
     }
     spins_ = std::max(spins_ / 2, fewest_spins_);
     const CancellationAtPoints cancellation;
+    if (core_.is_likely() && poll(flag, value)) return;
     for (int i = 1, vain = 0; i <= most_turns && vain <= most_vain_turns_; ++i) {
-        vain = give_turn() ? 0 : vain + 1;
+        vain = give_turn() >= shortest_turn ? 0 : vain + 1;
         if (flag.value.load(std::memory_order_acquire) >= value) return;
         if (i % turns_between_drives == 0) drive();
     }

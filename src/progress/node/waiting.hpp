@@ -5,6 +5,9 @@
 // that is waited for may need this very core: there a rank yields at once. Whoever waits long drives the MPI library
 // meanwhile (a peer may be waiting for a message that was begun before), and then sleeps, shortly (turns.hpp).
 //
+// With a core of its own it never sleeps, but polls, as the MPI library does: what others want of it (one-sided communication on its memory,
+// long messages that were begun before) goes on only where it looks at the MPI library.
+//
 // How long it spins is learned: where spinning was in vain, it spins for half as long the next time. So ranks that are not
 // bound, and happen to be on one core, soon give way to one another. Where ranks share cores and a yield gives nobody a turn, again
 // and again, only sleeping lets the others run.
@@ -49,6 +52,7 @@ public:
           most_spins_(oversubscribed ? 0 : 2000),
           spins_(most_spins_),
           most_vain_turns_(oversubscribed ? most_vain_turns_shared : most_vain_turns),
+          core_(oversubscribed),
           progress_(progress),
           context_(context),
           peers_(peers) {}
@@ -61,7 +65,7 @@ public:
 
     // Drives what else the process has under way. Throws NodeFailure where that fails.
     void drive();
-    bool is_oversubscribed() const { return most_spins_ == 0; }
+    bool is_oversubscribed() const { return core_.is_oversubscribed(); }
 
     // Throws what was thrown before, if anything was: nothing can be waited for any more.
     void check() const {
@@ -75,6 +79,7 @@ public:
 
 private:
     void wait(Flag& flag, std::uint64_t value);
+    bool poll(Flag& flag, std::uint64_t value);
     void look_at_peers();
     [[noreturn]] void throw_again() const;
 
@@ -82,6 +87,7 @@ private:
     int most_spins_;
     int spins_;
     int most_vain_turns_;
+    OwnCore core_;
     Status (*progress_)(void*);
     void* context_;
     NodePeers* peers_;

@@ -1,0 +1,66 @@
+// How a rank waits for a flag, without other ranks: what it drives raises the flag.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "progress/node/waiting.hpp"
+
+namespace hcoll {
+
+namespace {
+
+struct Driven {
+    Flag flag{};
+    int drives = 0;
+    int raised_after = 0;
+    int announced = 0;  // that it will sleep, so far
+};
+
+Status drive(void* context) {
+    auto& driven = *static_cast<Driven*>(context);
+    if (driven.flag.sleepers.exchange(0) != 0) ++driven.announced;
+    if (++driven.drives == driven.raised_after) driven.flag.value = 1;
+    return 0;
+}
+
+}  // namespace
+
+// What others want of the MPI library of a rank that waits (one-sided communication) goes on only where that is looked at. Another program that
+// takes the core away may have it sleep for some of the time.
+TEST(Waiting, PollsWithACoreOfItsOwn) {
+    int best = 1000;
+    for (int run = 0; run < 10; ++run) {
+        Driven driven{.raised_after = 1000};
+        Waiting waiting(false, drive, &driven);
+        waiting.until(driven.flag, 1);
+        EXPECT_EQ(driven.drives, driven.raised_after);
+        best = std::min(best, driven.announced);
+    }
+    EXPECT_EQ(best, 0);
+}
+
+TEST(Waiting, SleepsWhereCoresAreShared) {
+    Driven driven{.raised_after = 1000};
+    Waiting waiting(true, drive, &driven);
+    waiting.until(driven.flag, 1);
+    EXPECT_GT(driven.announced, 500);
+}
+
+TEST(Waiting, ACoreThatWasTakenIsItsOwnAgainAfterSomeWaits) {
+    OwnCore core;
+    EXPECT_TRUE(core.is_likely());
+    EXPECT_FALSE(core.is_taken(5'000));
+    EXPECT_TRUE(core.is_likely());
+    // The system, now and then.
+    for (int i = 0; i < 10000; ++i) EXPECT_FALSE(core.is_taken(i % 1000 == 0 ? 400'000 : 1'000));
+    EXPECT_TRUE(core.is_likely());
+    EXPECT_FALSE(core.is_taken(3'000'000));
+    EXPECT_FALSE(core.is_taken(3'000'000));
+    EXPECT_TRUE(core.is_taken(3'000'000));
+    int waits = 0;
+    while (!core.is_likely()) ++waits;
+    EXPECT_EQ(waits, 64);
+    EXPECT_FALSE(OwnCore(true).is_likely());
+}
+
+}  // namespace hcoll
