@@ -33,6 +33,7 @@ public:
         start();
         for (const std::uint64_t bytes : options_.bytes) {
             prepare(bytes);
+            if (options_.learn != 0) learn();
             for (int i = 0; i < options_.warmup; ++i) call();
             std::vector<double> seconds;
             if (options_.back_to_back)
@@ -127,6 +128,44 @@ private:
         return calls_->run(options_.collective, send_, receive_, bytes_, root, MPI_COMM_WORLD);
     }
 
+    // Calls as a program makes them that waits for all ranks after each: there they agree on what they have found out.
+    void learn() {
+        learned_ = {};
+        learned_.calls = options_.learn;
+        for (int i = 0; i < options_.learn; ++i) {
+            if (options_.check) fill();
+            if (call() != MPI_SUCCESS) ++bench.wrong;
+            if (options_.check && !is_right()) ++bench.wrong;
+            if (has_root(options_.collective) && wrap_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS) ++bench.wrong;
+            const Learning::Place* place = rank_ == 0 && learned_.settled_after == 0 ? find_place() : nullptr;
+            if (place != nullptr && place->learning.state() == PlaceLearning::State::settled)
+                learned_.settled_after = i + 1;
+        }
+    }
+
+    // nullptr where nothing is tried.
+    const Learning::Place* find_place() const {
+        const Communicator* communicator = Communicator::find(MPI_COMM_WORLD);
+        const OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(options_.collective);
+        if (own == nullptr) return nullptr;
+        for (const Learning::Place& each : own->learning.places())
+            if (each.key == PlaceKey::of(options_.collective, bytes_)) return &each;
+        return nullptr;
+    }
+
+    Learned told() const {
+        Learned found = learned_;
+        const Learning::Place* place = find_place();
+        if (place == nullptr) return found;
+        const PlaceLearning& learning = place->learning;
+        if (learning.cost() > 0) found.regret_calls = learning.regret() / learning.cost();
+        for (int i = 0; i < learning.candidates(); ++i) {
+            const CostSamples& costs = learning.costs_of(i);
+            found.candidates.push_back({std::string(place->decision(i).what), costs.mean(), costs.count()});
+        }
+        return found;
+    }
+
     // One call's part of the time from when all ranks begin until the last one is through with `calls`.
     double time_calls(int calls) {
         if (options_.check) fill();
@@ -153,13 +192,17 @@ private:
             // The library may have left the call to SimGrid, which would say nothing of the algorithm.
             if (choice == "vendor" && options_.algorithm != "auto") ++bench.wrong;
         }
-        bench.report(options_, {bytes, std::move(seconds), std::move(choice)});
+        Result result{bytes, std::move(seconds), std::move(choice)};
+        if (options_.learn != 0) result.learned = told();
+        bench.report(options_, result);
     }
 
     std::string what_runs() const {
         const Communicator* communicator = Communicator::find(MPI_COMM_WORLD);
         const OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(options_.collective);
         if (own == nullptr) return "vendor";
+        if (const Learning::Place* place = find_place())
+            return std::string(place->decision(place->learning.chosen()).what);
         return decide(own->decisions->blocking[static_cast<std::size_t>(options_.collective)], bytes_).what;
     }
 
@@ -167,6 +210,7 @@ private:
     int rank_;
     std::uint64_t bytes_ = 0;
     int calls_made_ = 0;
+    Learned learned_;
     std::unique_ptr<Calls> calls_;
     std::byte* send_ = nullptr;
     std::byte* receive_ = nullptr;
@@ -187,12 +231,16 @@ JobOptions job_of(const Options& options) {
     if (!options.is_own()) return job;
     for (std::size_t i = 0; i < collective_count; ++i) {
         const bool is_it = static_cast<Collective>(i) == options.collective;
-        job.settings.emplace_back("LIBHCOLL_" + to_upper(collective_names[i].name),
-                                  is_it ? options.algorithm : "vendor");
+        // Where ranks learn, they agree in barriers.
+        const bool is_agreed_in = options.learn != 0 && static_cast<Collective>(i) == Collective::barrier;
+        const std::string others = is_agreed_in ? "auto" : "vendor";
+        job.settings.emplace_back("LIBHCOLL_" + to_upper(collective_names[i].name), is_it ? options.algorithm : others);
     }
     job.settings.emplace_back("LIBHCOLL_TABLE", options.table.empty() ? "off" : options.table);
-    // A simulation is of what is known, not of what is found out.
-    job.settings.emplace_back("LIBHCOLL_TUNE", "table");
+    // Without --learn a simulation is of what is known, not of what is found out.
+    job.settings.emplace_back("LIBHCOLL_TUNE", options.learn == 0 ? "table" : "auto");
+    if (options.learn != 0)
+        job.settings.emplace_back("LIBHCOLL_BITS", "free");  // reductions are of floating-point numbers
     if (!options.rules.empty()) job.settings.emplace_back("LIBHCOLL_RULES", options.rules);
     return job;
 }

@@ -18,15 +18,24 @@ constexpr int wrong_result = 1;
 constexpr int no_simulation = 3;
 
 void print_result(const Options& options, const Result& result) {
-    const nlohmann::ordered_json line = {{"machine", options.machine.name},
-                                         {"ranks", options.ranks},
-                                         {"collective", name_of(options.collective)},
-                                         {"bytes", result.bytes},
-                                         {"subject", options.is_own() ? options.algorithm : options.selector},
-                                         {"own", options.is_own()},
-                                         {"choice", result.choice},
-                                         {"seconds", result.seconds},
-                                         {"checked", options.check}};
+    nlohmann::ordered_json line = {{"machine", options.machine.name},
+                                   {"ranks", options.ranks},
+                                   {"collective", name_of(options.collective)},
+                                   {"bytes", result.bytes},
+                                   {"subject", options.is_own() ? options.algorithm : options.selector},
+                                   {"own", options.is_own()},
+                                   {"choice", result.choice},
+                                   {"seconds", result.seconds},
+                                   {"checked", options.check}};
+    if (result.learned) {
+        auto& learned = line["learned"];
+        learned = {{"calls", result.learned->calls},
+                   {"settled_after", result.learned->settled_after},
+                   {"regret_calls", result.learned->regret_calls}};
+        for (const Learned::Candidate& each : result.learned->candidates)
+            learned["candidates"].push_back(
+                {{"choice", each.choice}, {"seconds", each.seconds}, {"timed_calls", each.timed_calls}});
+    }
     std::puts(line.dump().c_str());
     std::fflush(stdout);
 }

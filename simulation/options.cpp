@@ -66,6 +66,8 @@ void complete(Options& options, const std::string& machine_file, const std::stri
     check_selector(options.vendor);
     if (options.algorithm != "auto" && !(options.table + options.rules + options.vendor).empty())
         throw std::runtime_error("--table, --rules and --vendor are for --algorithm auto");
+    if (options.algorithm != "auto" && options.learn != 0)
+        throw std::runtime_error("--learn is for --algorithm auto: who names an algorithm wants no other");
     if (!options.table.empty() && !std::filesystem::is_regular_file(options.table))
         throw std::runtime_error(fmt::format("there is no table {}", options.table));
     if (options.ranks < 2) throw std::runtime_error("there are 2 ranks at least");
@@ -125,6 +127,10 @@ bool read_options(int argc, char** argv, Options& options, int& status) {
     app.add_option("--root", options.root, "of Bcast and Reduce");
     app.add_option("--warmup", options.warmup, "calls before those that are timed")->check(CLI::Range(0, 1000));
     app.add_option("--repetitions", options.repetitions, "calls that are timed")->check(CLI::Range(1, 100000));
+    app.add_option(
+           "--learn", options.learn,
+           "calls of each size before, on which candidates are tried (LIBHCOLL_TUNE=auto), for --algorithm auto")
+        ->check(CLI::Range(0, 100000));
     app.add_flag("--check", options.check, "move real data, and check every rank's result");
     app.add_flag("--predefined-op", options.predefined_op,
                  "reduce by MPI_SUM, whose time SimGrid's own algorithms do not charge");

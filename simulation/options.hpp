@@ -23,6 +23,7 @@ struct Options {
     int root = 0;
     int warmup = 1;
     int repetitions = 1;
+    int learn = 0;                // calls of each size before, on which candidates are tried
     bool check = false;           // with real data, every rank's result compared with what it has to be
     bool predefined_op = false;   // MPI_SUM, in place of an operation of the program
     bool rotate_root = false;     // each call has another root, evenly over all ranks

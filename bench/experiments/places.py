@@ -34,7 +34,8 @@ class Place:
         if self.megabits is not None:
             subprocess.run([CLUSTER, "down", self.name], check=True, stdout=subprocess.DEVNULL)
 
-    def run(self, mpi, program, *words, **settings):
+    def line(self, mpi, program, *words, **settings):
+        """The command line of a job here, and its environment."""
         environment = dict(os.environ)
         if self.megabits is None:
             line = [os.path.join(experiment.SOURCE, "scripts", "mpirun-test"), mpi, str(self.ranks), "-e",
@@ -47,8 +48,11 @@ class Place:
             line = [CLUSTER, "run", "--on", self.name, "--ppn", str(self.ranks), "--mpi", mpi, "--quiet", "--build", self.options.build]
             for name, value in settings.items():
                 line += ["--env", f"{name}={value}"]
-        done = subprocess.run([*line, "--", os.path.join(self.options.build, "bin", f"{program}.{mpi}"), *words], env=environment,
-                              capture_output=True, text=True, check=False, timeout=self.options.timeout)
+        return [*line, "--", os.path.join(self.options.build, "bin", f"{program}.{mpi}"), *words], environment
+
+    def run(self, mpi, program, *words, **settings):
+        line, environment = self.line(mpi, program, *words, **settings)
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=self.options.timeout)
         if done.returncode != 0:
             sys.exit(f"{program} ended with status {done.returncode}\n{done.stdout}{done.stderr}")
 

@@ -1,4 +1,4 @@
-"""The command line: run, up, down, status."""
+"""The command line: run, up, rate, down, status."""
 
 import argparse
 import contextlib
@@ -10,12 +10,12 @@ import subprocess
 import sys
 import time
 
-from . import launch, remote_shell, report
+from . import launch, network, remote_shell, report
 from .description import (Cluster, Mistake, name_of, node_of_each_rank, nodes_in_list, parse_delay, parse_rate,
                           ranks_per_node)
 from .room import Room, folder_of
 from .stacks import print_stacks
-from .system import Lacking
+from .system import Lacking, join_network
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DEFAULT_NAME = "cluster"
@@ -32,7 +32,7 @@ exit status: the program's; 2 for a mistake on the command line, 77 where this s
 def _parser():
     parser = argparse.ArgumentParser(prog="scripts/cluster", description=sys.modules["__main__"].__doc__, epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run | up | down | status")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run | up | rate | down | status")
 
     shape = argparse.ArgumentParser(add_help=False)
     shape.add_argument("--nodes", type=int, default=0, metavar="N", help="number of nodes (default: what --ppn or --layout list, else 2)")
@@ -62,6 +62,9 @@ def _parser():
         up = commands.add_parser(name, parents=[shape], **options)
         up.add_argument("--name", default=DEFAULT_NAME)
         up.add_argument("--ppn", default="1", help="what --sockets is to have room for")
+    rate = commands.add_parser("rate", help="change the rate of a cluster that is up, of what nodes receive: also while a program runs on it")
+    rate.add_argument("rate", metavar="RATE", help="200mbit, 1gbit")
+    rate.add_argument("name", nargs="?", default=DEFAULT_NAME)
     down = commands.add_parser("down", help="end a cluster that is up")
     down.add_argument("name", nargs="?", default=DEFAULT_NAME)
     commands.add_parser("status", help="list the clusters that are up")
@@ -198,6 +201,19 @@ def _down(options):
     return 0
 
 
+def _rate(options):
+    process, nodes, _, made = _find(options.name)
+    if not made.rate:
+        raise Mistake(f"cluster '{options.name}' has no rate to change; give `up` one with --rate")
+    rate = parse_rate(options.rate)
+    try:
+        join_network(process)
+    except OSError as error:
+        raise Lacking(f"the network of cluster '{options.name}' cannot be entered ({error.strerror})") from error
+    network.change_rate(Cluster(nodes=nodes, rate=rate, delay=0, sockets=0, cores=0))
+    return 0
+
+
 def _status():
     found = _find()
     if not found:
@@ -329,6 +345,8 @@ def main(words):
             return _up(options)
         if options.command == "hold":
             return _hold(options)
+        if options.command == "rate":
+            return _rate(options)
         return _down(options) if options.command == "down" else _status()
     except Mistake as error:
         print(f"scripts/cluster: {error}", file=sys.stderr)

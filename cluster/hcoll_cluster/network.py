@@ -111,6 +111,12 @@ def limit_ports(cluster):
         limit_rate(cluster, port_of(node), node, "src")
 
 
+def change_rate(cluster):
+    """In the switch's namespace: another rate for what nodes receive. What waited at a port is lost, and sent again."""
+    run_batch("tc", "iproute2", [f"qdisc del dev {port_of(node)} root" for node in range(cluster.nodes)], "taking the rate away")
+    limit_ports(cluster)
+
+
 def counters():
     """Bytes and packets that eth0 of this namespace has received and sent."""
     with open("/proc/self/net/dev", encoding="ascii") as file:

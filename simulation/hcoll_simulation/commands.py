@@ -60,6 +60,7 @@ def _parser():
     parser.add_argument("--table", default="", metavar="FILE", help="that --algorithm auto goes by (default: none)")
     parser.add_argument("--rules", default="", metavar="NAME", help="measured or model, for --algorithm auto (LIBHCOLL_RULES)")
     parser.add_argument("--vendor", default="", metavar="NAME", help="the peer that runs what --algorithm auto leaves to the MPI library")
+    parser.add_argument("--learn", type=int, default=0, metavar="CALLS", help="of each size before, on which candidates are tried, for --algorithm auto")
     parser.add_argument("--best", action="store_true", help="try the configurations of the library that some size may want")
     parser.add_argument("--peers", default="", metavar="NAMES", help=f"algorithms as these choose them: {', '.join(PEERS)}")
     parser.add_argument("--root", type=int, default=0, metavar="RANK", help="of Bcast and Reduce (default: 0)")
@@ -117,8 +118,10 @@ def simulate(options):
     if options.ranks_per_node:
         passed_on += ["--ranks-per-node", str(options.ranks_per_node)]
     automatic = [word for name in ("table", "rules", "vendor") if getattr(options, name) for word in ("--" + name, getattr(options, name))]
+    if options.learn:
+        automatic += ["--learn", str(options.learn)]
     if automatic and "auto" not in options.algorithm:
-        raise Mistake("--table, --rules and --vendor are for --algorithm auto")
+        raise Mistake("--table, --rules, --vendor and --learn are for --algorithm auto")
     # Barrier has no bytes, but the option must be a size.
     asked = {True: [8], False: None}[options.collective == "barrier"]
     done = runs.for_each(subjects, options.jobs,

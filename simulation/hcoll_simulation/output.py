@@ -38,6 +38,7 @@ def rows(machine, collective, ranks, sizes, runs):
             "own": {subject: seconds for seconds, subject in own},
             # What the library has chosen by itself, where it was asked to.
             "chosen": next((run.choices[size] for run in runs if run.own and run.subject == "auto" and size in run.choices), None),
+            "learned": next((run.learned[size] for run in runs if size in run.learned), None),
             "peers": peers,
         })
     return found

@@ -103,6 +103,7 @@ class Run:
         self.subject, self.own = subject, own
         self.seconds = {}
         self.choices = {}  # of the library, by size
+        self.learned = {}  # what trying has found out, by size (--learn)
         self.problem = None
 
 
@@ -133,6 +134,8 @@ def run(path, machine, ranks, collective, sizes, subject, own, timeout, options,
             found = json.loads(text)
             result.seconds[found["bytes"]] = found["seconds"]
             result.choices[found["bytes"]] = found["choice"]
+            if "learned" in found:
+                result.learned[found["bytes"]] = found["learned"]
         process.wait()
     finally:
         timer.cancel()

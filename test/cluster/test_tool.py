@@ -155,6 +155,28 @@ class Staying(unittest.TestCase):
         self.assertNotIn(up.name, listed)
 
 
+    def test_its_rate_is_changed(self):
+        def shaped(process):
+            line = ["nsenter", "--target", process, "--net", "tc", "class", "show", "dev", "port1"]
+            return subprocess.run(line, capture_output=True, text=True, check=True, timeout=60).stdout
+
+        with cluster.Up("--nodes", "2", "--rate", "1gbit") as up:
+            status = subprocess.run([sys.executable, CLUSTER, "status"], capture_output=True, text=True, check=True, timeout=60).stdout
+            process = re.search(rf"^{up.name}: .*process (\d+)$", status, re.MULTILINE).group(1)
+            if os.getuid() == 0:
+                self.assertIn("ceil 1Gbit", shaped(process))
+            done = subprocess.run(words("rate", "50mbit", up.name), capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            if os.getuid() == 0:
+                self.assertNotIn("1Gbit", shaped(process))
+                self.assertIn("ceil 50Mbit", shaped(process))
+            self.assertEqual(shell("true", "--on", up.name).returncode, 0)
+        with cluster.Up("--nodes", "2") as up:
+            done = subprocess.run(words("rate", "50mbit", up.name), capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("has no rate to change", done.stderr)
+
+
 class Privileges(unittest.TestCase):
     def test_without_privileges(self):
         python = "/usr/bin/python3"

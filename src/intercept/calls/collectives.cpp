@@ -214,8 +214,11 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
         },
         [&](Communicator& communicator) {
             const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
+            const bool takes_any_bits = communicator.own().learning.takes_any_bits();
+            // A simulated program's own operation stands for a predefined one.
+            if (is_simulated && known == nullptr) return takes_any_bits && commutes(reduction.op);
             return known != nullptr && known->kernel != nullptr && known->element_bytes != 0 &&
-                   (known->is_exact || communicator.own().learning.takes_any_bits());
+                   (known->is_exact || takes_any_bits);
         },
         [&] { return commutes(reduction.op); },
         [&](Communicator& communicator, const Decision& decision) {
