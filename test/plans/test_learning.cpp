@@ -74,6 +74,32 @@ INSTANTIATE_TEST_SUITE_P(All, LearningUnderSkew,
                                          Skewed{Collective::bcast, 2.0}),
                          [](const auto& tested) { return std::string(name_of(tested.param.collective)); });
 
+// A program waits for all ranks after every fourth call, and there a candidate that works ahead takes long.
+TEST(Learning, IsNotInStepWithThePrograms) {
+    for (const auto& [period, ahead] : {std::pair{2U, 1}, {3U, 3}, {4U, 1}, {4U, 2}, {4U, 3}}) {
+        int right = 0;
+        for (std::uint64_t run = 0; run < 100; ++run) {
+            std::uint64_t made = 0;
+            LearningJob job(
+                {.others = 3,
+                 .noise = 0.05,
+                 .seconds =
+                     [&, period = period, ahead = ahead](Collective, std::uint64_t, int candidate, std::uint64_t) {
+                         if (candidate != ahead) return (candidate == 0 ? 1.2 : 1.8) * microsecond;
+                         const auto length = static_cast<double>(period);
+                         return (made % period == 0 ? 2 * length : 0.6) * microsecond;
+                     }},
+                mix({test_seed(), period, static_cast<std::uint64_t>(ahead), run}));
+            for (; made < 3000; ++made) {
+                job.call(Collective::bcast, 1000);
+                if (made % period == period - 1) job.call(Collective::barrier, 0);
+            }
+            if (job.chosen(Collective::bcast, 1000) == 0) ++right;
+        }
+        EXPECT_GE(right, 99) << "every " << period << " calls, candidate " << ahead;
+    }
+}
+
 TEST(Learning, CostsNoMoreThanFiftyCallsOfTheBestOrAHundredthOfTheTime) {
     double worst = 0;
     for (std::uint64_t run = 0; run < 200; ++run) {
