@@ -165,14 +165,14 @@ class Staying(unittest.TestCase):
             process = re.search(rf"^{up.name}: .*process (\d+)$", status, re.MULTILINE).group(1)
             if os.getuid() == 0:
                 self.assertIn("ceil 1Gbit", shaped(process))
-            done = subprocess.run(words("rate", "50mbit", up.name), capture_output=True, text=True, check=False, timeout=60)
+            done = subprocess.run([sys.executable, CLUSTER, "rate", "50mbit", up.name], capture_output=True, text=True, check=False, timeout=60)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             if os.getuid() == 0:
                 self.assertNotIn("1Gbit", shaped(process))
                 self.assertIn("ceil 50Mbit", shaped(process))
             self.assertEqual(shell("true", "--on", up.name).returncode, 0)
         with cluster.Up("--nodes", "2") as up:
-            done = subprocess.run(words("rate", "50mbit", up.name), capture_output=True, text=True, check=False, timeout=60)
+            done = subprocess.run([sys.executable, CLUSTER, "rate", "50mbit", up.name], capture_output=True, text=True, check=False, timeout=60)
             self.assertEqual(done.returncode, 2)
             self.assertIn("has no rate to change", done.stderr)
 

@@ -106,7 +106,7 @@ def kept(job, folder):
             if line.startswith("bits ")}
     expect(len(seen) == 1, "what was learned changes no bits", str(seen))
     # Of another layout: both are there.
-    job.report(folder, 4, "--calls", "900", layout="1x4", settings=keeps)
+    job.report(folder, 4, "--calls", "3000", layout="1x4", settings=keeps)
     layouts = {(each["nodes"], each["ranks_per_node"]) for each in tables.entries_of(path)}
     expect({(2, 2), (1, 4)} <= layouts, "what other jobs have learned stays", str(layouts))
     expect(not [name for name in os.listdir(folder) if ".new" in name], "nothing is left beside it", str(os.listdir(folder)))
