@@ -161,7 +161,7 @@ private:
         if (learning.cost() > 0) found.regret_calls = learning.regret() / learning.cost();
         for (int i = 0; i < learning.candidates(); ++i) {
             const CostSamples& costs = learning.costs_of(i);
-            found.candidates.push_back({std::string(place->decision(i).what), costs.mean(), costs.count()});
+            found.candidates.push_back({place->decision(i).what, costs.mean(), costs.count()});
         }
         return found;
     }
@@ -202,7 +202,7 @@ private:
         const OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(options_.collective);
         if (own == nullptr) return "vendor";
         if (const Learning::Place* place = find_place())
-            return std::string(place->decision(place->learning.chosen()).what);
+            return place->decision(place->learning.chosen()).what;
         return decide(own->decisions->blocking[static_cast<std::size_t>(options_.collective)], bytes_).what;
     }
 
