@@ -201,8 +201,7 @@ private:
         const Communicator* communicator = Communicator::find(MPI_COMM_WORLD);
         const OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(options_.collective);
         if (own == nullptr) return "vendor";
-        if (const Learning::Place* place = find_place())
-            return place->decision(place->learning.chosen()).what;
+        if (const Learning::Place* place = find_place()) return place->decision(place->learning.chosen()).what;
         return decide(own->decisions->blocking[static_cast<std::size_t>(options_.collective)], bytes_).what;
     }
 

@@ -77,6 +77,14 @@ class Times(unittest.TestCase):
         second, _ = results("--machine", SMALL, *options)
         self.assertEqual(first, second)
 
+    def test_calls_before_teach(self):
+        rows, _ = results("--machine", SMALL, "--ranks", 22, "--collective", "allreduce", "--bytes", 8, "--algorithm", "auto", "--learn", 100,
+                          "--vendor", "ompi", "--check")
+        learned = rows[0]["learned"]
+        self.assertIn(learned["settled_after"], range(20, 101))
+        self.assertGreaterEqual(len(learned["candidates"]), 2)
+        self.assertIn(rows[0]["chosen"], [each["choice"] for each in learned["candidates"]])
+
     def test_noise_costs_time(self):
         quiet = own_seconds("--ranks", 16, "--collective", "bcast", "--bytes", "1M", "--algorithm", "binary",
                             "--repetitions", 100)

@@ -177,7 +177,7 @@ class Mistakes(unittest.TestCase):
                 self.assertNotIn("Traceback", done.stderr)
         done = run("--machine", SMALL, "--ranks", 4, "--collective", "bcast", "--algorithm", "binomial", "--table", "none.json")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--table, --rules and --vendor are for --algorithm auto", done.stderr)
+        self.assertIn("--table, --rules, --vendor and --learn are for --algorithm auto", done.stderr)
         done = run("--machine", SMALL, "--ranks", 4, "--collective", "bcast", "--algorithm", "auto", "--table", "none.json")
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no table none.json", done.stderr)
