@@ -8,50 +8,38 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
-
-namespace {
-
-std::string option(int argc, char** argv, const char* name, const char* value) {
-    for (int i = 1; i + 1 < argc; ++i)
-        if (std::strcmp(argv[i], name) == 0) return argv[i + 1];
-    return value;
-}
-
-long number(int argc, char** argv, const char* name, long value) {
-    const std::string text = option(argc, argv, name, "");
-    if (text.empty()) return value;
-    char* end = nullptr;
-    long found = std::strtol(text.c_str(), &end, 10);
-    if (*end == 'k' || *end == 'M') found <<= *end++ == 'k' ? 10 : 20;
-    if (*end == 0 && found > 0) return found;
-    std::fprintf(stderr, "hcoll-series-bench: %s takes a number such as 8, 64k or 1M, not '%s'\n", name, text.c_str());
-    MPI_Abort(MPI_COMM_WORLD, 2);
-    return 0;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    const std::string collective = option(argc, argv, "--collective", "allreduce");
-    const auto count = static_cast<int>(number(argc, argv, "--bytes", 64 << 10) / static_cast<long>(sizeof(int)));
-    const long calls = number(argc, argv, "--calls", 2000);
-    const long window = number(argc, argv, "--window", 20);
-    const std::string halt = option(argc, argv, "--halt", "");
+    std::string collective = "allreduce";
+    std::uint64_t bytes = 64 << 10;
+    long calls = 2000;
+    long window = 20;
+    std::string halt;
+    CLI::App app("One collective again and again: how long calls take by and by.");
+    app.add_option("--collective", collective)->check(CLI::IsMember({"allreduce", "bcast", "reduce"}));
+    app.add_option("--bytes", bytes, "of a message, such as 8, 64k or 1M")->transform(CLI::AsSizeValue(false));
+    app.add_option("--calls", calls)->check(CLI::PositiveNumber);
+    app.add_option("--window", window, "calls between two meetings of all ranks")->check(CLI::PositiveNumber);
+    app.add_option("--halt", halt, "in the middle, make this file and wait until it is gone");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& problem) {
+        if (rank == 0) (void)app.exit(problem);
+        MPI_Finalize();
+        return problem.get_exit_code() == 0 ? 0 : 2;
+    }
+    const auto count = static_cast<int>(bytes / sizeof(int));
     std::vector<int> mine(static_cast<std::size_t>(count), rank);
     std::vector<int> all(mine.size());
     const bool is_bcast = collective == "bcast";
-    if (!is_bcast && collective != "reduce" && collective != "allreduce") {
-        if (rank == 0) std::fprintf(stderr, "hcoll-series-bench: there is no --collective %s\n", collective.c_str());
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
     MPI_Barrier(MPI_COMM_WORLD);
     for (long made = 0; made < calls;) {
         const double begin = MPI_Wtime();

@@ -143,10 +143,15 @@ private:
         }
     }
 
+    // nullptr where all calls of the collective are SimGrid's.
+    const OwnAlgorithms* find_own() const {
+        const Communicator* communicator = Communicator::find(MPI_COMM_WORLD);
+        return communicator == nullptr ? nullptr : communicator->own_for(options_.collective);
+    }
+
     // nullptr where nothing is tried.
     const Learning::Place* find_place() const {
-        const Communicator* communicator = Communicator::find(MPI_COMM_WORLD);
-        const OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(options_.collective);
+        const OwnAlgorithms* own = find_own();
         if (own == nullptr) return nullptr;
         for (const Learning::Place& each : own->learning.places())
             if (each.key == PlaceKey::of(options_.collective, bytes_)) return &each;
@@ -198,8 +203,7 @@ private:
     }
 
     std::string what_runs() const {
-        const Communicator* communicator = Communicator::find(MPI_COMM_WORLD);
-        const OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(options_.collective);
+        const OwnAlgorithms* own = find_own();
         if (own == nullptr) return "vendor";
         if (const Learning::Place* place = find_place()) return place->decision(place->learning.chosen()).what;
         return decide(own->decisions->blocking[static_cast<std::size_t>(options_.collective)], bytes_).what;

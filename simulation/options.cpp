@@ -64,10 +64,9 @@ void complete(Options& options, const std::string& machine_file, const std::stri
     if (!options.algorithm.empty()) check_algorithm(options);
     check_selector(options.selector);
     check_selector(options.vendor);
-    if (options.algorithm != "auto" && !(options.table + options.rules + options.vendor).empty())
-        throw std::runtime_error("--table, --rules and --vendor are for --algorithm auto");
-    if (options.algorithm != "auto" && options.learn != 0)
-        throw std::runtime_error("--learn is for --algorithm auto: who names an algorithm wants no other");
+    const bool has_any = options.learn != 0 || !(options.table + options.rules + options.vendor).empty();
+    if (options.algorithm != "auto" && has_any)
+        throw std::runtime_error("--table, --rules, --vendor and --learn are for --algorithm auto");
     if (!options.table.empty() && !std::filesystem::is_regular_file(options.table))
         throw std::runtime_error(fmt::format("there is no table {}", options.table));
     if (options.ranks < 2) throw std::runtime_error("there are 2 ranks at least");

@@ -154,7 +154,6 @@ class Staying(unittest.TestCase):
         listed = subprocess.run(status, capture_output=True, text=True, check=True, timeout=60).stdout
         self.assertNotIn(up.name, listed)
 
-
     def test_its_rate_is_changed(self):
         def shaped(process):
             line = ["nsenter", "--target", process, "--net", "tc", "class", "show", "dev", "port1"]

@@ -1,7 +1,6 @@
 // How a rank waits for a flag, without other ranks: what it drives raises the flag.
 #include <gtest/gtest.h>
-
-#include <algorithm>
+#include <sys/resource.h>
 
 #include "progress/node/waiting.hpp"
 
@@ -23,20 +22,30 @@ Status drive(void* context) {
     return 0;
 }
 
+// How often another program got this thread's core while it wanted to run.
+long times_taken() {
+    rusage usage{};
+    EXPECT_EQ(getrusage(RUSAGE_THREAD, &usage), 0);
+    return usage.ru_nivcsw;
+}
+
 }  // namespace
 
-// What others want of the MPI library of a rank that waits (one-sided communication) goes on only where that is looked at. Another program that
-// takes the core away may have it sleep for some of the time.
+// What others want of the MPI library of a rank that waits (one-sided communication) goes on only where that is looked at. It may sleep where
+// another program took the core again and again, which the system has counted.
 TEST(Waiting, PollsWithACoreOfItsOwn) {
-    int best = 1000;
-    for (int run = 0; run < 10; ++run) {
+    constexpr int runs = 10;
+    int slept_for_nothing = 0;
+    for (int run = 0; run < runs; ++run) {
         Driven driven{.raised_after = 1000};
         Waiting waiting(false, drive, &driven);
+        const long taken_before = times_taken();
         waiting.until(driven.flag, 1);
         EXPECT_EQ(driven.drives, driven.raised_after);
-        best = std::min(best, driven.announced);
+        if (driven.announced != 0 && times_taken() - taken_before < 3) ++slept_for_nothing;
     }
-    EXPECT_EQ(best, 0);
+    // A virtual machine may have been taken its cores, which nobody counts.
+    EXPECT_LT(slept_for_nothing, runs / 2);
 }
 
 TEST(Waiting, SleepsWhereCoresAreShared) {

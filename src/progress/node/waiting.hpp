@@ -5,7 +5,7 @@
 // that is waited for may need this very core: there a rank yields at once. Whoever waits long drives the MPI library
 // meanwhile (a peer may be waiting for a message that was begun before), and then sleeps, shortly (turns.hpp).
 //
-// With a core of its own it never sleeps, but polls, as the MPI library does: what others want of it (one-sided communication on its memory,
+// With a core of its own it does not sleep, but polls, as the MPI library does: what others want of it (one-sided communication on its memory,
 // long messages that were begun before) goes on only where it looks at the MPI library.
 //
 // How long it spins is learned: where spinning was in vain, it spins for half as long the next time. So ranks that are not
