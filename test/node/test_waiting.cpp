@@ -72,4 +72,27 @@ TEST(Waiting, ACoreThatWasTakenIsItsOwnAgainAfterSomeWaits) {
     EXPECT_FALSE(OwnCore(true).is_likely());
 }
 
+// Ranks that gave their cores to another program as soon as one of them was late met seldom (Open MPI with mpi_yield_when_idle: 134 us a call).
+TEST(Waiting, SpinsForAboutATurnWhereAnotherProgramTakesTurns) {
+    Spins spins(false);
+    const int usual = spins.now();
+    spins.succeeded();
+    EXPECT_EQ(spins.now(), usual);
+    spins.were_in_vain();
+    spins.gave_turn(4'000'000);
+    EXPECT_EQ(spins.now(), usual / 2);
+    for (int i = 0; i < 100; ++i) spins.succeeded();
+    EXPECT_GT(spins.now(), 50 * usual);
+    // Where it is in vain again and again a partner may need this very core.
+    for (int i = 0; i < 12; ++i) spins.were_in_vain();
+    EXPECT_LT(spins.now(), usual / 10);
+    for (int i = 0; i < 100; ++i) spins.succeeded();
+    spins.gave_turn(1'000);
+    EXPECT_EQ(spins.now(), usual);
+    Spins shared(true);
+    shared.gave_turn(4'000'000);
+    shared.succeeded();
+    EXPECT_EQ(shared.now(), 0);
+}
+
 }  // namespace hcoll

@@ -9,6 +9,7 @@ namespace hcoll {
 // launcher, as Hydra does, gives it a session, and a yield gives no other group a turn: then only sleeping does.)
 std::int64_t give_turn();
 inline constexpr std::int64_t shortest_turn = 1000;
+inline constexpr std::int64_t turn_of_another_program = 300'000;  // and longer
 
 // Has this rank its core for itself? Where its node has fewer cores than ranks, it has not; elsewhere until another program is seen to run
 // there, and then again after some waits.
@@ -27,7 +28,7 @@ public:
     }
     // In that wait one more turn took so long. Returns whether another program runs there most of the time, and not just the system now and then.
     bool is_taken(std::int64_t nanoseconds) {
-        if (nanoseconds < longest_of_system) {
+        if (nanoseconds < turn_of_another_program) {
             yielded_ += nanoseconds;
             return false;
         }
@@ -38,7 +39,6 @@ public:
     }
 
 private:
-    static constexpr std::int64_t longest_of_system = 300'000;
     static constexpr int waits_until_likely = 64;
     static constexpr int fewest_turns = 3;
     bool is_oversubscribed_;
@@ -46,6 +46,33 @@ private:
     int taken_turns_ = 0;
     std::int64_t taken_ = 0;
     std::int64_t yielded_ = 0;
+};
+
+// How often a rank looks at a flag before it gives others a turn: learned from whether looking was in vain. Where ranks share cores it does not look at all.
+//
+// Where another program shares the core a turn costs a slice of the scheduler, milliseconds. Ranks that each give their core away as soon as the other one is
+// late find one another seldom; a rank that looks for about as long as a turn lasts loses at most twice what the best could (the ski-rental rule).
+class Spins {
+public:
+    explicit Spins(bool oversubscribed)
+        : fewest_(oversubscribed ? 0 : fewest), most_(oversubscribed ? 0 : most), now_(most_) {}
+    int now() const { return now_; }
+    void succeeded() { now_ = now_ + now_ / 4 < most_ ? now_ + now_ / 4 : most_; }
+    void were_in_vain() { now_ = now_ / 2 > fewest_ ? now_ / 2 : fewest_; }
+    // It gave a turn after that, for so long.
+    void gave_turn(std::int64_t nanoseconds) {
+        if (most_ == 0) return;
+        most_ = nanoseconds >= turn_of_another_program ? most_at_such_a_turn : most;
+        if (now_ > most_) now_ = most_;
+    }
+
+private:
+    static constexpr int fewest = 50;
+    static constexpr int most = 2000;
+    static constexpr int most_at_such_a_turn = 64 * most;  // some 5 ms
+    int fewest_;
+    int most_;
+    int now_;
 };
 
 // How often in vain, at the most, before a rank sleeps instead: where ranks share cores, and where each has one.

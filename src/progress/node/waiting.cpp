@@ -1,6 +1,5 @@
 #include "progress/node/waiting.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include "progress/engine/cancellation.hpp"
@@ -14,6 +13,7 @@ namespace {
 static_assert(sizeof(std::atomic<std::uint64_t>) == 8 && std::atomic<std::uint64_t>::is_always_lock_free);
 
 constexpr int turns_between_looks = 256;
+constexpr int spins_between_drives = 4000;  // not reached where nobody else runs there
 
 // Those that change with every raise.
 std::atomic<std::uint32_t>& low_half(Flag& flag) {
@@ -67,6 +67,7 @@ void Waiting::look_at_peers() {
 bool Waiting::poll(Flag& flag, std::uint64_t value) {
     for (int i = 1;; ++i) {
         const std::int64_t turn = give_turn();
+        spins_.gave_turn(turn);
         if (flag.value.load(std::memory_order_acquire) >= value) return true;
         if (core_.is_taken(turn)) return false;
         if (i % turns_between_drives_of_own_core == 0) drive();
@@ -78,17 +79,23 @@ bool Waiting::poll(Flag& flag, std::uint64_t value) {
 }
 
 void Waiting::wait(Flag& flag, std::uint64_t value) {
-    for (int i = 0; i < spins_; ++i) {
+    for (int i = 1; i <= spins_.now(); ++i) {
         pause();
-        if (flag.value.load(std::memory_order_acquire) < value) continue;
-        spins_ = std::min(spins_ + spins_ / 4, most_spins_);
-        return;
+        if (flag.value.load(std::memory_order_acquire) >= value) {
+            spins_.succeeded();
+            return;
+        }
+        if (i % spins_between_drives != 0) continue;
+        const CancellationAtPoints cancellation;
+        drive();
     }
-    spins_ = std::max(spins_ / 2, fewest_spins_);
+    spins_.were_in_vain();
     const CancellationAtPoints cancellation;
     if (core_.is_likely() && poll(flag, value)) return;
     for (int i = 1, vain = 0; i <= most_turns && vain <= most_vain_turns_; ++i) {
-        vain = give_turn() >= shortest_turn ? 0 : vain + 1;
+        const std::int64_t turn = give_turn();
+        spins_.gave_turn(turn);
+        vain = turn >= shortest_turn ? 0 : vain + 1;
         if (flag.value.load(std::memory_order_acquire) >= value) return;
         if (i % turns_between_drives == 0) drive();
     }

@@ -8,7 +8,7 @@
 // With a core of its own it does not sleep, but polls, as the MPI library does: what others want of it (one-sided communication on its memory,
 // long messages that were begun before) goes on only where it looks at the MPI library.
 //
-// How long it spins is learned: where spinning was in vain, it spins for half as long the next time. So ranks that are not
+// How long it spins is learned (turns.hpp): where spinning was in vain, it spins for half as long the next time. So ranks that are not
 // bound, and happen to be on one core, soon give way to one another. Where ranks share cores and a yield gives nobody a turn, again
 // and again, only sleeping lets the others run.
 //
@@ -48,9 +48,7 @@ public:
     // `progress(context)` drives what else the process has under way, and returns its status. With `peers`, which outlive this,
     // a wait for a rank whose process is gone ends.
     Waiting(bool oversubscribed, Status (*progress)(void*), void* context, NodePeers* peers = nullptr)
-        : fewest_spins_(oversubscribed ? 0 : 50),
-          most_spins_(oversubscribed ? 0 : 2000),
-          spins_(most_spins_),
+        : spins_(oversubscribed),
           most_vain_turns_(oversubscribed ? most_vain_turns_shared : most_vain_turns),
           core_(oversubscribed),
           progress_(progress),
@@ -83,9 +81,7 @@ private:
     void look_at_peers();
     [[noreturn]] void throw_again() const;
 
-    int fewest_spins_;
-    int most_spins_;
-    int spins_;
+    Spins spins_;
     int most_vain_turns_;
     OwnCore core_;
     Status (*progress_)(void*);
