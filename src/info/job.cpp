@@ -76,8 +76,8 @@ void ask_backend(const Loaded& loaded, Job& job) {
         return;
     }
     auto* open = reinterpret_cast<hcoll_backend_open_function*>(dlsym(handle, HCOLL_BACKEND_OPEN_NAME));
-    const hcoll_vendor vendor{loaded.handle, loaded.library.path.c_str(), loaded.library.version.c_str(), nullptr,
-                              nullptr};
+    const hcoll_vendor vendor{
+        loaded.handle, loaded.library.path.c_str(), loaded.library.version.c_str(), nullptr, nullptr, nullptr, {}};
     const hcoll_backend* backend = open != nullptr ? open(&vendor) : nullptr;
     if (backend == nullptr || backend->version != HCOLL_BACKEND_VERSION) {
         job.problem = fmt::format("{} is of another build than hcoll-info", path);

@@ -238,6 +238,26 @@ const std::vector<Setting>& registry() {
          "replaced by one that does; a warning names what stays with the MPI library (LIBHCOLL_COMMUNICATORS)",
          true, [](Settings& settings, std::string_view text) { return parse_on_off(text, settings.reproducible); },
          [](const Settings& settings) { return std::string(on_off_text(settings.reproducible)); }},
+        {"LIBHCOLL_CHECK", "choice", "0, 1 or warn",
+         "1 has the ranks of a communicator compare, before each collective that the library interposes on, what MPI "
+         "wants alike (collective, root, operation, bytes, number of the call) and what was decided to run; where they "
+         "differ, one rank says how, and the job is aborted. warn: it goes on. All ranks wait for all in each call "
+         "then",
+         true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             return parse_name(text, check_mode_names, "value", settings.check);
+         },
+         [](const Settings& settings) {
+             return std::string(check_mode_names[static_cast<std::size_t>(settings.check)]);
+         }},
+        {"LIBHCOLL_VERIFY", "number", "0 to 1G",
+         "1 compares the result of every blocking collective that runs here with the MPI library's, 100 that of every "
+         "hundredth call on a communicator; 0 none. Where they differ, one rank says how, the program gets the MPI "
+         "library's result, and that algorithm is not used on that communicator again. The program's own operations "
+         "are called for both",
+         true,
+         [](Settings& settings, std::string_view text) { return parse_number(text, 0, 1ULL << 30, settings.verify); },
+         [](const Settings& settings) { return std::to_string(settings.verify); }},
         {"LIBHCOLL_SPARSE", "switch", "0 or 1",
          "1 keeps to neighbors: collectives run around the ring or along the line of ranks, so that n ranks that use "
          "MPI_COMM_WORLD alone open 2 n connections, where the MPI library opens them when they are needed; algorithms "

@@ -77,6 +77,10 @@ inline constexpr std::string_view tune_mode_names[] = {"auto", "table", "learn",
 enum class BitsPromise : std::uint8_t { fixed, free };
 inline constexpr std::string_view bits_promise_names[] = {"fixed", "free"};
 
+// LIBHCOLL_CHECK: are ranks asked before each collective whether they make the same call; and what becomes of one that they do not.
+enum class CheckMode : std::uint8_t { off, abort, warn };
+inline constexpr std::string_view check_mode_names[] = {"0", "1", "warn"};
+
 // LIBHCOLL_SETUP_CALLS=auto.
 inline constexpr std::uint64_t automatic_setup_calls = ~std::uint64_t{0};
 
@@ -94,6 +98,7 @@ struct Settings {
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;
     std::uint64_t shared_buffer = 0;  // bytes; 0 is auto
+    std::uint64_t verify = 0;         // the result of every so manieth call; 0: of none
     bool enable = true;
     bool reproducible = false;
     bool sparse = false;
@@ -104,6 +109,7 @@ struct Settings {
     RuleSet rules = RuleSet::measured;
     TuneMode tune = TuneMode::automatic;
     BitsPromise bits = BitsPromise::fixed;
+    CheckMode check = CheckMode::off;
     LogLevel log = LogLevel::warn;
 
     bool leave_all_to_vendor() const {

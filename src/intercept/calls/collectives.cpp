@@ -54,6 +54,9 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
         return ended(status);
     const char* why = call.turn.why != nullptr ? call.turn.why : call.decision->why.c_str();
     if (call.is_over) [[likely]] {
+        if constexpr (!is_simulated)
+            if (Process::get().notes_calls() && ObservedCall::current() != nullptr)
+                ObservedCall::current()->note_decision(call.decision->what);
         if (report != nullptr)
             report->add(name, elements * type_size(type), call.decision->what, why,
                         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -168,7 +171,7 @@ std::size_t line_bytes_of(OwnAlgorithms& own, Collective collective, std::uint64
                           const OwnAlgorithms::KnownReduction& known) {
     const std::size_t bytes = count * known.element_bytes;
     const bool is_line = collective == Collective::allreduce && known.kernel != nullptr && own.node->is_line(bytes);
-    return is_line && Process::get().report() == nullptr ? bytes : 0;
+    return is_line && !Process::get().notes_calls() ? bytes : 0;
 }
 
 // The call that programs make most, and make again and again: a few elements, over shared memory. Runs it and returns

@@ -12,6 +12,7 @@
 #include "intercept/calls/guarded.hpp"
 #include "intercept/calls/learned_call.hpp"
 #include "intercept/communicator/communicator.hpp"
+#include "intercept/observed/observed_call.hpp"
 #include "progress/network/vendor.hpp"
 
 namespace hcoll {
@@ -22,13 +23,17 @@ inline std::uint64_t bytes_of(Count count, MPI_Datatype type) {
     return count > 0 && type != MPI_DATATYPE_NULL ? static_cast<std::uint64_t>(count) * type_size(type) : 0;
 }
 
-// Runs `call`, which answers a collective, and where a report was asked for, notes it.
+// Runs `call`, which answers a collective; who observes it is told what it is, and a report, where one was asked for, what it took.
 template <typename Count, typename Call>
 inline int noted(std::string_view name, Count count, MPI_Datatype type, std::string_view what, std::string_view why,
                  Call&& call) {
-    Report* report = Process::get().report();
-    if (report == nullptr) [[likely]]
+    if (!Process::get().notes_calls()) [[likely]]
         return call();
+    if constexpr (!is_simulated)
+        if (ObservedCall* observed = ObservedCall::current(); observed != nullptr)
+            if (const int status = observed->decide(what, why); status != MPI_SUCCESS) return status;
+    Report* report = Process::get().report();
+    if (report == nullptr) return call();
     const std::uint64_t bytes = bytes_of(count, type);
     const auto begin = std::chrono::steady_clock::now();
     const int status = call();

@@ -114,6 +114,13 @@ int Communicator::count_call(MPI_Comm handle, Collective collective, std::uint64
     return MPI_SUCCESS;
 }
 
+Communicator* Communicator::know(MPI_Comm handle) {
+    if (!is_within_world(handle)) return nullptr;
+    Communicator* state = nullptr;
+    if (attach(handle, state) != MPI_SUCCESS || state == nullptr) return nullptr;
+    return state->size_ > 1 ? state : nullptr;
+}
+
 int Communicator::set_up_now(MPI_Comm handle) {
     Communicator* state = nullptr;
     const int status = attach(handle, state);
@@ -164,6 +171,7 @@ int Communicator::attach(MPI_Comm handle, Communicator*& state) {
     mpi.Comm_size(handle, &state->size_);
     const Settings& settings = Process::get().agreed()->settings;
     state->handle_ = handle;
+    state->observed_calls_ = 0;
     state->calls_ = 0;
     state->bytes_ = 0;
     state->mode_ = Mode::counting;

@@ -85,6 +85,11 @@ public:
     // counts it, and sets the communicator up when it is time. All ranks are in the same call. MPI_ERR_NO_MEM where there is no memory
     // to know the communicator by: this rank is then out of step with the others.
     static int count_call(MPI_Comm handle, Collective collective, std::uint64_t bytes);
+    // Of an intra-communicator of several ranks within the world, from its first collective call on, of which this may be the one; nullptr
+    // for others.
+    static Communicator* know(MPI_Comm handle);
+    // One more collective call that is observed: its number, from 1 on, the same on all ranks.
+    std::uint64_t count_observed() { return ++observed_calls_; }
     // Where all ranks wait for all: sets it up, if its ranks have agreed on their settings and it is not yet.
     static int set_up_now(MPI_Comm handle);
     // After MPI_Comm_set_info, on all its ranks: what it asks to run (chosen_calls.hpp) is run from now on.
@@ -186,6 +191,7 @@ private:
     int rank_ = 0;
     int size_ = 0;
     Reach reach_ = Reach::beyond;
+    std::uint64_t observed_calls_ = 0;
     std::uint64_t calls_ = 0;                      // that were counted
     std::uint64_t bytes_ = 0;                      // of those
     std::uint64_t look_at_ = 0;                    // after so many calls it is time to set it up

@@ -6,6 +6,7 @@
 
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
+#include "intercept/observed/observed_wrappers.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/process.hpp"
 
@@ -24,6 +25,18 @@ void find_onward(const hcoll_vendor& library) {
 #undef HCOLL_EXTENSION_FUNCTION
 #undef HCOLL_FUNCTION
 #undef HCOLL_LEVEL_FUNCTION
+}
+
+void (*set_wrapper)(int, void*) = nullptr;
+
+// Calls of collectives come by those that observe them from now on.
+void observe_calls() {
+#define HCOLL_OBSERVED_FUNCTION(name) set_wrapper(HCOLL_FUNCTION_##name, reinterpret_cast<void*>(observed_##name));
+#define HCOLL_OBSERVED_EXTENSION_FUNCTION(name) \
+    set_wrapper(HCOLL_EXTENSION_FUNCTION_##name, reinterpret_cast<void*>(observed_##name));
+#include "intercept/observed/observed_functions.def"
+#undef HCOLL_OBSERVED_FUNCTION
+#undef HCOLL_OBSERVED_EXTENSION_FUNCTION
 }
 
 }  // namespace
@@ -55,9 +68,11 @@ extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_bac
         }
         find_onward(*library);
         Communicator::prepare();
+        set_wrapper = library->set_wrapper;
         if (!Process::is_open())
             Process::open({.version_text = library->version_text,
                            .stand_aside = library->stand_aside,
+                           .observe_calls = observe_calls,
                            .release_communicators = Communicator::release_all});
         return &backend;
     } catch (...) {

@@ -8,7 +8,7 @@ extern "C" {
 
 /* Raised whenever anything in this file changes, or functions change places in functions.def: a stub and a backend of different
  * builds must not meet. */
-#define HCOLL_BACKEND_LAYOUT 3
+#define HCOLL_BACKEND_LAYOUT 4
 
 enum hcoll_function {
 #define HCOLL_FUNCTION(name) HCOLL_FUNCTION_##name,
@@ -28,6 +28,7 @@ struct hcoll_vendor {
     const char* path;          /* of the object that the handle names */
     const char* version_text;  /* of MPI_Get_library_version */
     void (*stand_aside)(void); /* makes every interposed function jump straight to the MPI library; may be NULL */
+    void (*set_wrapper)(int function, void* wrapper); /* has an interposed function reach another wrapper from now on */
     /* By function, what calls that are passed on go to instead of the MPI library; NULL where to the MPI library. */
     void* tools_below[HCOLL_FUNCTION_COUNT];
 };

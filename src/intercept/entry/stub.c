@@ -278,6 +278,13 @@ static void fill_slots(const struct hcoll_backend* backend) {
     }
 }
 
+/* Only while the backend's wrappers are in force, and of functions that the MPI library has. */
+static void set_wrapper(int function, void* wrapper) {
+    if (dlsym(vendor.handle, functions[function].pmpi_name) == NULL) return;
+    if (tools[function] == NULL || vendor.tools_below[function] != NULL) set_slot(2 * function, wrapper);
+    set_slot(2 * function + 1, wrapper);
+}
+
 static void stand_aside(void) { fill_slots(NULL); }
 
 /* Called by the code of an unbound slot; returns what the slot holds from now on. */
@@ -293,6 +300,7 @@ __attribute__((visibility("hidden"))) void* hcoll_bind(unsigned slot, const void
             _exit(127);
         }
         vendor.stand_aside = stand_aside;
+        vendor.set_wrapper = set_wrapper;
         const char* past = find_tools();
         const struct hcoll_backend* backend = load_backend();
         fill_slots(backend);

@@ -76,6 +76,7 @@ void Process::open(const Opening& opening) { instance_.get() = new Process(openi
 Process::Process(const Opening& opening)
     : library_line_(split(opening.version_text, '\n').front().substr(0, 100)),
       stand_aside_(opening.stand_aside),
+      observe_calls_(opening.observe_calls),
       release_communicators_(opening.release_communicators),
       process_id_(getpid()),
       local_(parse_settings(hcoll_environment(), warnings_)) {
@@ -86,6 +87,7 @@ Process::Process(const Opening& opening)
     DeviceMemory::open(is_simulated ? GpuUse::off : local_.gpu);
     set_log_level(local_.log);
     if (local_.report != "0") report_ = std::make_unique<Report>();
+    notes_calls_ = report_ != nullptr;
     // Where the job was started, not where the application goes from there.
     if (local_.report.ends_with(".json")) local_.report = std::filesystem::absolute(local_.report);
     if (local_.learn_file != "off") learn_path_ = std::filesystem::absolute(local_.learn_file);
@@ -170,6 +172,10 @@ void Process::start_world(std::string warning) {
     print_warnings(rank == 0);
     if (settings.enable) Background::get().agree(settings.progress);
     if (settings.enable && !settings.sparse) placements_.start_world(rank, size, settings.topology);
+    if (observe_calls_ != nullptr && (settings.check != CheckMode::off || settings.verify != 0)) {
+        notes_calls_ = true;
+        observe_calls_();
+    }
     has_world_ = true;
     agreeing.unlock();
     if (rank == 0 && log_enabled(LogLevel::info))

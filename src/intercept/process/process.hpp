@@ -34,7 +34,9 @@ public:
     struct Opening {
         const char* version_text;  // of MPI_Get_library_version
         void (*stand_aside)();     // makes every interposed function jump straight to the MPI library; may be nullptr
-        void (*release_communicators)();  // at finalize, while MPI still works
+        void (*observe_calls)() =
+            nullptr;  // has collectives be observed (observed_call.hpp) from now on; may be nullptr
+        void (*release_communicators)() = nullptr;  // at finalize, while MPI still works
     };
 
     // The one instance; made when the backend is opened, never destroyed.
@@ -77,6 +79,9 @@ public:
     // nullptr where no report was asked for.
     Report* report() const { return report_.get(); }
 
+    // Are calls to be noted: for a report, or for who observes them?
+    bool notes_calls() const { return notes_calls_; }
+
     // Where ranks are.
     PlacementFinder& placements() { return placements_; }
     // What was learned, of communicators that are gone.
@@ -113,6 +118,7 @@ private:
     static PerProcess<Process*> instance_;
     std::string library_line_;
     void (*stand_aside_)();
+    void (*observe_calls_)();
     void (*release_communicators_)();
     pid_t process_id_;
     std::vector<std::string> warnings_;  // about the settings of this process; not yet printed
@@ -122,6 +128,7 @@ private:
     std::deque<std::shared_ptr<const AgreedSettings>> every_agreed_;
     std::atomic<const std::shared_ptr<const AgreedSettings>*> agreed_{nullptr};
     std::unique_ptr<Report> report_;
+    bool notes_calls_ = false;  // not changed once MPI is initialized
     PlacementFinder placements_;
     LearnedPlaces learned_;
     std::mutex reading_table_;

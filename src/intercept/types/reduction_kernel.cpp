@@ -167,11 +167,21 @@ Kernel find_kernel(MPI_Op op, MPI_Datatype type) {
     return kernels == nullptr ? nullptr : kernels->plain[static_cast<std::size_t>(*operation)];
 }
 
-bool is_exact(MPI_Op op, MPI_Datatype type) {
+std::optional<Operation> find_operation(MPI_Op op) {
     const Operation* operation = known_operations().find(op);
+    return operation == nullptr ? std::nullopt : std::optional(*operation);
+}
+
+std::optional<Element> find_element(MPI_Datatype type) {
     const KernelRow* kernels = known_types().find(type);
-    if (operation == nullptr || kernels == nullptr) return false;
-    const auto element = static_cast<Element>(kernels - &chosen_kernel_variant().table->rows[0]);
+    if (kernels == nullptr) return std::nullopt;
+    return static_cast<Element>(kernels - &chosen_kernel_variant().table->rows[0]);
+}
+
+bool is_exact(MPI_Op op, MPI_Datatype type) {
+    const std::optional<Operation> operation = find_operation(op);
+    const std::optional<Element> element = find_element(type);
+    if (!operation || !element) return false;
     const bool is_signed = element == Element::int32 || element == Element::int64;
     const bool is_unsigned = element == Element::uint32 || element == Element::uint64;
     switch (*operation) {

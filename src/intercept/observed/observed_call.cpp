@@ -1,0 +1,118 @@
+#include "intercept/observed/observed_call.hpp"
+
+#include "intercept/observed/same_call.hpp"
+#include "intercept/process/together.hpp"
+#include "intercept/types/datatype.hpp"
+#include "intercept/types/reduction_kernel.hpp"
+
+namespace hcoll {
+
+thread_local ObservedCall* ObservedCall::current_ = nullptr;
+
+namespace {
+
+bool is_rooted(Collective collective) {
+    return collective == Collective::bcast || collective == Collective::reduce || collective == Collective::gather ||
+           collective == Collective::scatter;
+}
+
+bool is_refused(const ObservedArguments::Side& side) {
+    if (side.buffer == MPI_IN_PLACE) return false;
+    if (side.count < 0 || side.type == MPI_DATATYPE_NULL) return true;
+    return side.buffer == nullptr && side.count > 0 && is_predefined_type(side.type);
+}
+
+// Does this rank see that the MPI library refuses the call? Only by what is cheap and safe to look at.
+bool is_refused(const ObservedArguments& arguments, const Communicator& communicator) {
+    if (!has_message(arguments.collective)) return false;
+    if (is_rooted(arguments.collective) && (arguments.root < 0 || arguments.root >= communicator.size())) return true;
+    const bool is_root = !is_rooted(arguments.collective) || arguments.root == communicator.rank();
+    switch (arguments.collective) {
+        case Collective::bcast: return arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received);
+        case Collective::reduce:
+        case Collective::allreduce:
+            return arguments.op == MPI_OP_NULL || is_refused(arguments.sent) ||
+                   (arguments.sent.buffer == MPI_IN_PLACE && !is_root) ||
+                   (is_root && (arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received)));
+        case Collective::scatter: return is_refused(arguments.received) || (is_root && is_refused(arguments.sent));
+        default: return is_refused(arguments.sent) || (is_root && is_refused(arguments.received));
+    }
+}
+
+std::uint64_t bytes_of(const ObservedArguments::Side& side) {
+    return static_cast<std::uint64_t>(side.count) * type_size(side.type);
+}
+
+// Of the message, or of one block: on each rank by the side that says it for all.
+std::uint64_t bytes_of(const ObservedArguments& arguments, bool is_root) {
+    switch (arguments.collective) {
+        case Collective::barrier: return 0;
+        case Collective::gather: return bytes_of(is_root ? arguments.received : arguments.sent);
+        case Collective::scatter: return bytes_of(is_root ? arguments.sent : arguments.received);
+        default: return bytes_of(arguments.received);
+    }
+}
+
+constexpr std::string_view operation_names[] = {"MPI_SUM",  "MPI_PROD", "MPI_MIN",    "MPI_MAX",
+                                                "MPI_LAND", "MPI_LOR",  "MPI_LXOR",   "MPI_BAND",
+                                                "MPI_BOR",  "MPI_BXOR", "MPI_MINLOC", "MPI_MAXLOC"};
+
+// By what it is rather than by its handle: those of languages and of ranks differ.
+std::string_view name_of_operation(MPI_Op op) {
+    if (const auto known = find_operation(op)) return operation_names[static_cast<std::size_t>(*known)];
+    if (is_predefined_op(op)) return "a predefined operation";
+    int commutes = 0;
+    if (mpi.Op_commutative(op, &commutes) != MPI_SUCCESS) return "an operation";
+    return commutes != 0 ? "a commutative operation" : "an operation in order";
+}
+
+// Those that the program has made are told by their bytes alone.
+std::string_view name_of_type(MPI_Datatype type) {
+    const auto element = find_element(type);
+    return element ? element_names[static_cast<std::size_t>(*element)] : std::string_view();
+}
+
+// What the MPI library's own calls fail with, its handler was told.
+template <typename Call>
+int with_memory(MPI_Comm comm, Call&& call) {
+    int status = MPI_SUCCESS;
+    if (has_memory_for([&] { status = call(); })) return status;
+    mpi.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+    return MPI_ERR_NO_MEM;
+}
+
+}  // namespace
+
+ObservedCall::ObservedCall(const ObservedArguments& arguments) : outer_(current_), arguments_(arguments) {
+    current_ = this;
+    Communicator* communicator = Communicator::know(arguments.comm);
+    if (communicator == nullptr || is_refused(arguments, *communicator)) return;
+    communicator_ = communicator;
+    number_ = communicator->count_observed();
+    is_checked_ = Process::get().agreed()->settings.check != CheckMode::off;
+    call_.collective = arguments.collective;
+    call_.form = arguments.form;
+    if (is_rooted(arguments.collective)) call_.root = arguments.root;
+    call_.bytes = bytes_of(arguments, !is_rooted(arguments.collective) || arguments.root == communicator->rank());
+    if (arguments.collective == Collective::allreduce || arguments.collective == Collective::allgather)
+        call_.in_place = arguments.sent.buffer == MPI_IN_PLACE;
+    if (is_reduction(arguments.collective)) {
+        call_.set_operation(name_of_operation(arguments.op));
+        call_.set_type(name_of_type(arguments.received.type));
+    }
+}
+
+int ObservedCall::begin() {
+    if (!is_checked_) return MPI_SUCCESS;
+    return with_memory(arguments_.comm, [&] { return compare_calls(*communicator_, call_, number_); });
+}
+
+int ObservedCall::decide(std::string_view what, std::string_view why) {
+    if (!is_checked_ || why == reason::arguments) return MPI_SUCCESS;
+    return with_memory(arguments_.comm,
+                       [&] { return compare_decisions(*communicator_, call_, number_, std::string(what)); });
+}
+
+void ObservedCall::note_decision(std::string_view) {}
+
+}  // namespace hcoll

@@ -1,0 +1,59 @@
+// A collective call of the application as it is observed: before it goes to its wrapper, when it is decided what it runs, and when it is over.
+//
+// What is observed are calls on intra-communicators of several ranks within MPI_COMM_WORLD whose arguments this rank has no reason to refuse. All else goes on
+// unseen: ranks of other communicators may know nothing of each other, and a call that is wrong ends on the rank that makes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "intercept/communicator/communicator.hpp"
+#include "intercept/observed/call_description.hpp"
+
+namespace hcoll {
+
+// The arguments of a collective, as the application gave them. A Bcast's message is what is received; Barrier has none.
+struct ObservedArguments {
+    struct Side {
+        const void* buffer = nullptr;
+        std::int64_t count = 0;
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+    };
+    Collective collective;
+    CallForm form;
+    MPI_Comm comm;
+    int root = CallDescription::no_root;
+    MPI_Op op = MPI_OP_NULL;
+    Side sent{};
+    Side received{};
+};
+
+class ObservedCall {
+public:
+    // The one that this thread is in; nullptr where it is in none that is observed.
+    static ObservedCall* current() { return current_; }
+
+    explicit ObservedCall(const ObservedArguments& arguments);
+    ~ObservedCall() { current_ = outer_; }
+    ObservedCall(const ObservedCall&) = delete;
+    ObservedCall& operator=(const ObservedCall&) = delete;
+
+    // Before it goes on to its wrapper; an MPI error code. May throw std::bad_alloc.
+    int begin();
+    // It is to run `what` on this rank, and on all that do not refuse its arguments. An MPI error code; errors were told to the application's handler.
+    int decide(std::string_view what, std::string_view why);
+    // The same of a call that the other ranks have told of that with their message.
+    void note_decision(std::string_view what);
+
+private:
+    static thread_local ObservedCall* current_;
+    ObservedCall* outer_;
+    Communicator* communicator_ = nullptr;  // nullptr where it is not observed
+    CallDescription call_{};
+    std::uint64_t number_ = 0;
+    bool is_checked_ = false;
+    const ObservedArguments& arguments_;
+};
+
+}  // namespace hcoll
