@@ -249,6 +249,34 @@ void Communicator::choose(const ChosenCalls& chosen) {
         for (const std::string& mistake : mistakes) log_line(LogLevel::warn, mistake);
 }
 
+std::shared_ptr<const CallDecisions> Communicator::decisions_without(Collective collective,
+                                                                     std::string_view what) const {
+    AlgorithmChoice vendor;
+    vendor.kind = AlgorithmChoice::Kind::vendor;
+    const auto remove = [&](DecisionTable& table) {
+        for (SizeRange& range : table) {
+            Decision& decision = range.decision;
+            if (decision.what == what) decision = decision_of(vendor, reason::wrong_result);
+            if (decision.next_best != nullptr && decision.next_best->what == what) decision.next_best = nullptr;
+        }
+    };
+    DecisionTables blocking = own_->decisions->blocking;
+    NonblockingTables nonblocking = own_->decisions->nonblocking;
+    const auto number = static_cast<std::size_t>(collective);
+    remove(blocking[number]);
+    if (number < nonblocking_count) remove(nonblocking[number]);
+    return std::make_shared<const CallDecisions>(std::move(blocking), std::move(nonblocking), TrialTables{},
+                                                 *own_->placement);
+}
+
+void Communicator::run_without(std::shared_ptr<const CallDecisions> decisions) {
+    if (decisions == nullptr) return give_to_vendor(reason::wrong_result);
+    if (own_->usual_decisions == nullptr) own_->usual_decisions = own_->decisions;
+    own_->decide_by(std::move(decisions));
+    vendor_only_ = own_->decisions->vendor_only;
+    nonblocking_vendor_only_ = own_->decisions->nonblocking_vendor_only;
+}
+
 // ---- set up, used, given up ----
 
 // `at_once`: a setting wants it, earned or not.

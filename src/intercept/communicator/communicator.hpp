@@ -58,6 +58,7 @@ inline constexpr const char* unwound = "an exception of the application went thr
 inline constexpr const char* revoked = "it was revoked";
 inline constexpr const char* freed = "being freed";
 inline constexpr const char* device = "a GPU runtime is loaded that cannot be asked about buffers (Level Zero)";
+inline constexpr const char* wrong_result = "LIBHCOLL_VERIFY has found a wrong result";
 inline constexpr const char* not_watched = "the MPI library does not tell when it is freed";
 }  // namespace reason
 
@@ -130,6 +131,10 @@ public:
         if (!Process::get().own_mode()) return reason::pcontrol;
         return nonblocking_vendor_only_[static_cast<std::size_t>(collective)];
     }
+    // What its calls run if none of `collective` runs `what` any more, and nothing is tried. May throw std::bad_alloc.
+    std::shared_ptr<const CallDecisions> decisions_without(Collective collective, std::string_view what) const;
+    // The same from now on, on all its ranks; nullptr: all are the vendor's.
+    void run_without(std::shared_ptr<const CallDecisions> decisions);
     // Where calls of this collective run here now; nullptr where the vendor takes them or counts them.
     OwnAlgorithms* own_for(Collective collective) const {
         return mode_ == Mode::own && why_vendor(collective) == nullptr ? own_ : nullptr;

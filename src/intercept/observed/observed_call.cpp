@@ -1,6 +1,7 @@
 #include "intercept/observed/observed_call.hpp"
 
 #include "intercept/observed/same_call.hpp"
+#include "intercept/observed/verified_call.hpp"
 #include "intercept/process/together.hpp"
 #include "intercept/types/datatype.hpp"
 #include "intercept/types/reduction_kernel.hpp"
@@ -10,6 +11,8 @@ namespace hcoll {
 thread_local ObservedCall* ObservedCall::current_ = nullptr;
 
 namespace {
+
+constexpr std::size_t most_of_name = 400;
 
 bool is_rooted(Collective collective) {
     return collective == Collective::bcast || collective == Collective::reduce || collective == Collective::gather ||
@@ -102,17 +105,40 @@ ObservedCall::ObservedCall(const ObservedArguments& arguments) : outer_(current_
     }
 }
 
+ObservedCall::~ObservedCall() { current_ = outer_; }
+
 int ObservedCall::begin() {
-    if (!is_checked_) return MPI_SUCCESS;
-    return with_memory(arguments_.comm, [&] { return compare_calls(*communicator_, call_, number_); });
+    if (is_checked_) {
+        const int status = with_memory(arguments_.comm, [&] { return compare_calls(*communicator_, call_, number_); });
+        if (status != MPI_SUCCESS) return status;
+    }
+    if (communicator_ == nullptr) return MPI_SUCCESS;
+    const std::uint64_t every = Process::get().agreed()->settings.verify;
+    if (every == 0 || number_ % every != 0 || call_.form != CallForm::blocking || call_.bytes == 0) return MPI_SUCCESS;
+    return with_memory(arguments_.comm, [&] {
+        ran_.reserve(most_of_name);
+        verified_ = std::make_unique<VerifiedCall>(*communicator_, arguments_, call_, number_);
+        verified_->begin();
+        return MPI_SUCCESS;
+    });
+}
+
+int ObservedCall::end(int status) {
+    if (verified_ == nullptr || ran_.empty() || ran_ == "vendor") return status;
+    return verified_->end(ran_, status);
 }
 
 int ObservedCall::decide(std::string_view what, std::string_view why) {
-    if (!is_checked_ || why == reason::arguments) return MPI_SUCCESS;
+    if (why == reason::arguments) return MPI_SUCCESS;
+    note_decision(what);
+    if (!is_checked_) return MPI_SUCCESS;
     return with_memory(arguments_.comm,
                        [&] { return compare_decisions(*communicator_, call_, number_, std::string(what)); });
 }
 
-void ObservedCall::note_decision(std::string_view) {}
+// A name that is too long for it is a decision all the same.
+void ObservedCall::note_decision(std::string_view what) {
+    if (verified_ != nullptr) ran_.assign(what.substr(0, most_of_name));
+}
 
 }  // namespace hcoll

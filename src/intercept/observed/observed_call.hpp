@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -29,18 +30,22 @@ struct ObservedArguments {
     Side received{};
 };
 
+class VerifiedCall;  // verified_call.hpp
+
 class ObservedCall {
 public:
     // The one that this thread is in; nullptr where it is in none that is observed.
     static ObservedCall* current() { return current_; }
 
     explicit ObservedCall(const ObservedArguments& arguments);
-    ~ObservedCall() { current_ = outer_; }
+    ~ObservedCall();
     ObservedCall(const ObservedCall&) = delete;
     ObservedCall& operator=(const ObservedCall&) = delete;
 
     // Before it goes on to its wrapper; an MPI error code. May throw std::bad_alloc.
     int begin();
+    // After its wrapper has returned `status`; what is returned to the application.
+    int end(int status);
     // It is to run `what` on this rank, and on all that do not refuse its arguments. An MPI error code; errors were told to the application's handler.
     int decide(std::string_view what, std::string_view why);
     // The same of a call that the other ranks have told of that with their message.
@@ -53,6 +58,8 @@ private:
     CallDescription call_{};
     std::uint64_t number_ = 0;
     bool is_checked_ = false;
+    std::unique_ptr<VerifiedCall> verified_;  // where its result is compared
+    std::string ran_;                         // where that is
     const ObservedArguments& arguments_;
 };
 

@@ -12,7 +12,7 @@ template <typename Call>
 int observed(const ObservedArguments& arguments, Call&& call) {
     ObservedCall seen(arguments);
     if (const int status = seen.begin(); status != MPI_SUCCESS) return status;
-    return call();
+    return seen.end(call());
 }
 
 ObservedArguments of_bcast(CallForm form, const void* buffer, std::int64_t count, MPI_Datatype type, int root,
