@@ -20,7 +20,8 @@ set(rooms
     "intercept/process: base topology tuning progress/engine progress/node progress/background progress/network"
     "intercept/communicator: base topology tuning progress/engine progress/node progress/network intercept/types intercept/process"
     "intercept/calls: progress/engine progress/background progress/network intercept/types intercept/process intercept/communicator"
-    "intercept/entry: topology progress/network intercept/types intercept/process intercept/communicator intercept/calls"
+    "intercept/observed: base topology algorithms algorithms/kernels progress/background progress/network intercept/types intercept/process intercept/communicator intercept/calls"
+    "intercept/entry: topology progress/network intercept/types intercept/process intercept/communicator intercept/calls intercept/observed"
     "info: topology algorithms tuning intercept/entry"
     "tuner: base topology algorithms tuning"
     "format:")

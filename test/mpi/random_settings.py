@@ -86,6 +86,10 @@ class Job:
             self.options += ["--steps", length, "--thread-level", draw.choice(["0", "1", "3"]), "--threads",
                              draw.choice(["1", "1", "2", "3"])]
 
+        # In half of the jobs ranks compare their calls, in half results are compared with the MPI library's.
+        self.settings["LIBHCOLL_CHECK"] = draw.choice(["0", "1"])
+        self.settings["LIBHCOLL_VERIFY"] = draw.choice(["0", "0", "1", "3"])
+
     def command(self, flavour, build):
         command = [os.path.join(SOURCE, "scripts", "mpirun-test"), flavour, str(self.ranks)]
         settings = {**self.settings, "LD_PRELOAD": os.path.join(build, "lib", "libhcoll.so")}
@@ -118,7 +122,7 @@ def main():
         job = Job(number + done, algorithms)
         command = job.command(arguments.flavour, build)
         result = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if result.returncode != 0:
+        if result.returncode != 0 or any(f"LIBHCOLL_{name}: " in result.stdout + result.stderr for name in ("CHECK", "VERIFY")):
             failed.append(job.number)
             print(f"job {job.number} ended with {result.returncode}; again: {os.path.relpath(__file__)} {arguments.flavour} "
                   f"--build {arguments.build} --first {job.number}\n{shlex.join(command)}\n{result.stdout}{result.stderr}",

@@ -54,9 +54,8 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
         return ended(status);
     const char* why = call.turn.why != nullptr ? call.turn.why : call.decision->why.c_str();
     if (call.is_over) [[likely]] {
-        if constexpr (!is_simulated)
-            if (Process::get().notes_calls() && ObservedCall::current() != nullptr)
-                ObservedCall::current()->note_decision(call.decision->what);
+        if (CallObserver* observer = CallObserver::current(); Process::get().notes_calls() && observer != nullptr)
+            observer->note_decision(call.decision->what);
         if (report != nullptr)
             report->add(name, elements * type_size(type), call.decision->what, why,
                         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());

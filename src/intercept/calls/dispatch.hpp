@@ -12,7 +12,7 @@
 #include "intercept/calls/guarded.hpp"
 #include "intercept/calls/learned_call.hpp"
 #include "intercept/communicator/communicator.hpp"
-#include "intercept/observed/observed_call.hpp"
+#include "intercept/process/call_observer.hpp"
 #include "progress/network/vendor.hpp"
 
 namespace hcoll {
@@ -29,9 +29,8 @@ inline int noted(std::string_view name, Count count, MPI_Datatype type, std::str
                  Call&& call) {
     if (!Process::get().notes_calls()) [[likely]]
         return call();
-    if constexpr (!is_simulated)
-        if (ObservedCall* observed = ObservedCall::current(); observed != nullptr)
-            if (const int status = observed->decide(what, why); status != MPI_SUCCESS) return status;
+    if (CallObserver* observer = CallObserver::current(); observer != nullptr)
+        if (const int status = observer->decide(what, why); status != MPI_SUCCESS) return status;
     Report* report = Process::get().report();
     if (report == nullptr) return call();
     const std::uint64_t bytes = bytes_of(count, type);

@@ -8,8 +8,6 @@
 
 namespace hcoll {
 
-thread_local ObservedCall* ObservedCall::current_ = nullptr;
-
 namespace {
 
 constexpr std::size_t most_of_name = 400;
@@ -86,8 +84,7 @@ int with_memory(MPI_Comm comm, Call&& call) {
 
 }  // namespace
 
-ObservedCall::ObservedCall(const ObservedArguments& arguments) : outer_(current_), arguments_(arguments) {
-    current_ = this;
+ObservedCall::ObservedCall(const ObservedArguments& arguments) : arguments_(arguments) {
     Communicator* communicator = Communicator::know(arguments.comm);
     if (communicator == nullptr || is_refused(arguments, *communicator)) return;
     communicator_ = communicator;
@@ -105,7 +102,7 @@ ObservedCall::ObservedCall(const ObservedArguments& arguments) : outer_(current_
     }
 }
 
-ObservedCall::~ObservedCall() { current_ = outer_; }
+ObservedCall::~ObservedCall() = default;
 
 int ObservedCall::begin() {
     if (is_checked_) {

@@ -11,6 +11,7 @@
 
 #include "intercept/communicator/communicator.hpp"
 #include "intercept/observed/call_description.hpp"
+#include "intercept/process/call_observer.hpp"
 
 namespace hcoll {
 
@@ -32,28 +33,19 @@ struct ObservedArguments {
 
 class VerifiedCall;  // verified_call.hpp
 
-class ObservedCall {
+class ObservedCall : public CallObserver {
 public:
-    // The one that this thread is in; nullptr where it is in none that is observed.
-    static ObservedCall* current() { return current_; }
-
     explicit ObservedCall(const ObservedArguments& arguments);
     ~ObservedCall();
-    ObservedCall(const ObservedCall&) = delete;
-    ObservedCall& operator=(const ObservedCall&) = delete;
 
     // Before it goes on to its wrapper; an MPI error code. May throw std::bad_alloc.
     int begin();
     // After its wrapper has returned `status`; what is returned to the application.
     int end(int status);
-    // It is to run `what` on this rank, and on all that do not refuse its arguments. An MPI error code; errors were told to the application's handler.
-    int decide(std::string_view what, std::string_view why);
-    // The same of a call that the other ranks have told of that with their message.
-    void note_decision(std::string_view what);
+    int decide(std::string_view what, std::string_view why) override;
+    void note_decision(std::string_view what) override;
 
 private:
-    static thread_local ObservedCall* current_;
-    ObservedCall* outer_;
     Communicator* communicator_ = nullptr;  // nullptr where it is not observed
     CallDescription call_{};
     std::uint64_t number_ = 0;
