@@ -5,6 +5,7 @@
 
 #include "intercept/calls/guarded.hpp"
 #include "intercept/calls/plan_run.hpp"
+#include "intercept/process/call_observer.hpp"
 
 namespace hcoll {
 
@@ -42,7 +43,10 @@ public:
     explicit CollectiveOperation(std::unique_ptr<PlanRun> run)
         : BackgroundOperation(run->has_callers_part()), own_(run->own()), run_(std::move(run)) {}
     ~CollectiveOperation() override {
-        if (outcome_ == nullptr) return;
+        if (outcome_ == nullptr) {
+            (void)after_.release();  // what it has begun may yet use its memory
+            return;
+        }
         outcome_->release();
         own_.nonblocking.end(number_);
     }
@@ -60,24 +64,37 @@ public:
         return MPI_SUCCESS;
     }
 
+    // `after` has begun.
+    void complete_after(std::unique_ptr<AfterResult> after) { after_ = std::move(after); }
+
     bool advance(Part part, bool& has_moved) noexcept override {
+        if (has_run_) return complete_if_over(has_moved);
         if (!has_begun_ && !own_.nonblocking.may_start(number_)) return false;
         has_begun_ = true;
         const auto begin = [&](PointToPoint& network, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
             network.begin_nonblocking(number_, type, unit_bytes, op);
         };
         if (!run_->advance(begin, part, has_moved, outcome_->status)) return false;
-        // The application may free the communicator from here on, but that waits for end().
-        note_completion(mpi.Grequest_complete(request_));
-        return true;
+        has_run_ = true;
+        return complete_if_over(has_moved);
     }
 
     bool is_callers_turn() const noexcept override { return run_->is_callers_turn(); }
 
 private:
+    bool complete_if_over(bool& has_moved) noexcept {
+        if (after_ != nullptr && !after_->is_over(outcome_->status)) return false;
+        has_moved = true;
+        // The application may free the communicator from here on, but that waits for end().
+        note_completion(mpi.Grequest_complete(request_));
+        return true;
+    }
+
     OwnAlgorithms& own_;
     std::unique_ptr<PlanRun> run_;
+    std::unique_ptr<AfterResult> after_;
     bool has_begun_ = false;
+    bool has_run_ = false;
     std::uint64_t number_ = 0;
     MPI_Request request_ = MPI_REQUEST_NULL;
     Outcome* outcome_ = nullptr;
@@ -86,6 +103,13 @@ private:
 int begin(std::unique_ptr<PlanRun> run, MPI_Request* request) {
     const auto patience = run->patience();
     auto operation = std::make_unique<CollectiveOperation>(std::move(run));
+    std::unique_ptr<AfterResult> after;
+    if (CallObserver* observer = CallObserver::current(); observer != nullptr) [[unlikely]]
+        after = observer->after_result();
+    if (after != nullptr) {
+        if (const int status = after->begin(); status != MPI_SUCCESS) return status;
+        operation->complete_after(std::move(after));
+    }
     const int status = operation->begin(request);
     if (status == MPI_SUCCESS) send_on_its_way(std::move(operation), patience);
     return status;

@@ -9,13 +9,14 @@
 #include "intercept/calls/guarded.hpp"
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/plan_run.hpp"
+#include "intercept/process/call_observer.hpp"
 
 namespace hcoll {
 
 class PersistentCollective {
 public:
-    PersistentCollective(MPI_Comm comm, int number, std::unique_ptr<PlanRun> run)
-        : comm_(comm), number_(number), run_(std::move(run)) {}
+    PersistentCollective(MPI_Comm comm, int number, std::unique_ptr<PlanRun> run, std::unique_ptr<AfterResult> after)
+        : comm_(comm), number_(number), run_(std::move(run)), after_(std::move(after)) {}
 
     int make_request(MPI_Request* request) {
         const OwnAlgorithms& own = run_->own();
@@ -37,6 +38,7 @@ private:
     MPI_Comm comm_;
     int number_;
     std::unique_ptr<PlanRun> run_;
+    std::unique_ptr<AfterResult> after_;
     std::atomic<int> holders_{1};  // the request, and a run
 };
 
@@ -78,7 +80,10 @@ PersistentCollective* find_persistent(MPI_Request request, bool forget) {
 }
 
 int init(Communicator& communicator, int number, std::unique_ptr<PlanRun> run, MPI_Request* request) {
-    auto collective = std::make_unique<PersistentCollective>(communicator.handle(), number, std::move(run));
+    std::unique_ptr<AfterResult> after;
+    if (CallObserver* observer = CallObserver::current(); observer != nullptr) after = observer->after_result();
+    auto collective =
+        std::make_unique<PersistentCollective>(communicator.handle(), number, std::move(run), std::move(after));
     PersistentRequests& known = known_requests();
     const std::lock_guard lock(known.mutex);
     const int status = collective->make_request(request);
@@ -109,15 +114,19 @@ public:
         const auto begin = [&](PointToPoint& network, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
             network.begin_persistent(collective_.number_, type, unit_bytes, op);
         };
-        int status = MPI_SUCCESS;
-        if (!collective_.run_->advance(begin, part, has_moved, status)) return false;
-        collective_.tell(status);
+        if (!has_run_ && !collective_.run_->advance(begin, part, has_moved, status_)) return false;
+        has_run_ = true;
+        if (collective_.after_ != nullptr && !collective_.after_->is_over(status_)) return false;
+        has_moved = true;
+        collective_.tell(status_);
         return true;
     }
     bool is_callers_turn() const noexcept override { return collective_.run_->is_callers_turn(); }
 
 private:
     PersistentCollective& collective_;
+    int status_ = MPI_SUCCESS;
+    bool has_run_ = false;
 };
 
 // The vendor judges whether it may be started now. What fails after that is for who waits to be told.
@@ -126,6 +135,11 @@ int PersistentCollective::start(MPI_Request* request) {
         auto run = std::make_unique<Run>(*this);
         int status = mpi.Start(request);
         if (status != MPI_SUCCESS) return status;
+        if (after_ != nullptr) status = after_->begin();
+        if (status != MPI_SUCCESS) {
+            tell(status);
+            return status;
+        }
         status = run_->prepare();
         if (status != MPI_SUCCESS)
             tell(status);

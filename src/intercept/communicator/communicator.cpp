@@ -69,6 +69,12 @@ bool is_named(Collective collective, const Settings& settings) {
     return settings.table != nullptr && settings.table->says_of[static_cast<std::size_t>(collective)];
 }
 
+Decision vendor_for(const char* why) {
+    AlgorithmChoice vendor;
+    vendor.kind = AlgorithmChoice::Kind::vendor;
+    return decision_of(vendor, why);
+}
+
 // After so many calls a communicator is set up, or looked at for the first time.
 std::uint64_t first_look(MPI_Comm handle, Reach reach, const Settings& settings) {
     constexpr std::uint64_t of_world = 5;
@@ -251,21 +257,20 @@ void Communicator::choose(const ChosenCalls& chosen) {
 
 std::shared_ptr<const CallDecisions> Communicator::decisions_without(Collective collective,
                                                                      std::string_view what) const {
-    AlgorithmChoice vendor;
-    vendor.kind = AlgorithmChoice::Kind::vendor;
-    const auto remove = [&](DecisionTable& table) {
-        for (SizeRange& range : table) {
-            Decision& decision = range.decision;
-            if (decision.what == what) decision = decision_of(vendor, reason::wrong_result);
-            if (decision.next_best != nullptr && decision.next_best->what == what) decision.next_best = nullptr;
-        }
-    };
     DecisionTables blocking = own_->decisions->blocking;
+    for (SizeRange& range : blocking[static_cast<std::size_t>(collective)]) {
+        Decision& decision = range.decision;
+        if (decision.what == what) decision = vendor_for(reason::wrong_result);
+        if (decision.next_best != nullptr && decision.next_best->what == what) decision.next_best = nullptr;
+    }
+    return std::make_shared<const CallDecisions>(std::move(blocking), own_->decisions->nonblocking, TrialTables{},
+                                                 *own_->placement);
+}
+
+std::shared_ptr<const CallDecisions> Communicator::decisions_without_nonblocking(Collective collective) const {
     NonblockingTables nonblocking = own_->decisions->nonblocking;
-    const auto number = static_cast<std::size_t>(collective);
-    remove(blocking[number]);
-    if (number < nonblocking_count) remove(nonblocking[number]);
-    return std::make_shared<const CallDecisions>(std::move(blocking), std::move(nonblocking), TrialTables{},
+    nonblocking[static_cast<std::size_t>(collective)] = {{.decision = vendor_for(reason::wrong_result)}};
+    return std::make_shared<const CallDecisions>(own_->decisions->blocking, std::move(nonblocking), TrialTables{},
                                                  *own_->placement);
 }
 

@@ -131,8 +131,9 @@ public:
         if (!Process::get().own_mode()) return reason::pcontrol;
         return nonblocking_vendor_only_[static_cast<std::size_t>(collective)];
     }
-    // What its calls run if none of `collective` runs `what` any more, and nothing is tried. May throw std::bad_alloc.
+    // What its calls run if no blocking ones of `collective` run `what` any more, or no others anything, and nothing is tried. May throw std::bad_alloc.
     std::shared_ptr<const CallDecisions> decisions_without(Collective collective, std::string_view what) const;
+    std::shared_ptr<const CallDecisions> decisions_without_nonblocking(Collective collective) const;
     // The same from now on, on all its ranks; nullptr: all are the vendor's.
     void run_without(std::shared_ptr<const CallDecisions> decisions);
     // Where calls of this collective run here now; nullptr where the vendor takes them or counts them.

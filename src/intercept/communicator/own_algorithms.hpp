@@ -138,6 +138,8 @@ struct OwnAlgorithms {
     std::uint64_t serial = 0;     // the same on all ranks, and rising: the order in which duplicates are freed
     std::uint64_t uses =
         0;  // so many collectives have begun on it, those included that learning leaves to the MPI library
+    // Has this rank found a wrong result of such calls (LIBHCOLL_VERIFY)? By whoever moves them; the ranks have yet to agree.
+    std::array<std::atomic<bool>, nonblocking_count> nonblocking_is_wrong{};
     std::atomic<bool> is_broken{false};  // a collective on it did not come to its end: messages of it may be left
     std::shared_ptr<const Placement> placement;  // of its ranks; the same on all of them
     std::shared_ptr<const CallDecisions>

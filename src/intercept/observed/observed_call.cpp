@@ -2,6 +2,8 @@
 
 #include "intercept/observed/same_call.hpp"
 #include "intercept/observed/verified_call.hpp"
+#include "intercept/observed/verified_request.hpp"
+#include "intercept/process/device_memory.hpp"
 #include "intercept/process/together.hpp"
 #include "intercept/types/datatype.hpp"
 #include "intercept/types/reduction_kernel.hpp"
@@ -111,9 +113,11 @@ int ObservedCall::begin() {
     }
     if (communicator_ == nullptr) return MPI_SUCCESS;
     const std::uint64_t every = Process::get().agreed()->settings.verify;
-    if (every == 0 || number_ % every != 0 || call_.form != CallForm::blocking || call_.bytes == 0) return MPI_SUCCESS;
+    is_to_be_verified_ = every != 0 && number_ % every == 0 && call_.bytes != 0;
+    if (!is_to_be_verified_) return MPI_SUCCESS;
     return with_memory(arguments_.comm, [&] {
         ran_.reserve(most_of_name);
+        if (call_.form != CallForm::blocking) return MPI_SUCCESS;
         verified_ = std::make_unique<VerifiedCall>(*communicator_, arguments_, call_, number_);
         verified_->begin();
         return MPI_SUCCESS;
@@ -135,7 +139,16 @@ int ObservedCall::decide(std::string_view what, std::string_view why) {
 
 // A name that is too long for it is a decision all the same.
 void ObservedCall::note_decision(std::string_view what) {
-    if (verified_ != nullptr) ran_.assign(what.substr(0, most_of_name));
+    if (is_to_be_verified_) ran_.assign(what.substr(0, most_of_name));
+}
+
+std::unique_ptr<AfterResult> ObservedCall::after_result() {
+    constexpr std::uint64_t most_bytes = 1U << 30U;
+    if (!is_to_be_verified_ || call_.bytes > most_bytes || DeviceMemory::may_be_any()) return nullptr;
+    if (call_.form == CallForm::persistent && mpi.Allreduce_init == nullptr) return nullptr;
+    // Among neighbors there is no duplicate of all ranks.
+    if (communicator_->own().neighbors.is_complete()) return nullptr;
+    return std::make_unique<VerifiedRequest>(*communicator_, arguments_, call_, number_, ran_);
 }
 
 }  // namespace hcoll

@@ -44,12 +44,14 @@ public:
     int end(int status);
     int decide(std::string_view what, std::string_view why) override;
     void note_decision(std::string_view what) override;
+    std::unique_ptr<AfterResult> after_result() override;
 
 private:
     Communicator* communicator_ = nullptr;  // nullptr where it is not observed
     CallDescription call_{};
     std::uint64_t number_ = 0;
     bool is_checked_ = false;
+    bool is_to_be_verified_ = false;
     std::unique_ptr<VerifiedCall> verified_;  // where its result is compared
     std::string ran_;                         // where that is
     const ObservedArguments& arguments_;

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+
+#include "base/hash.hpp"
 
 namespace hcoll {
 
@@ -77,6 +80,8 @@ ResultComparison ResultComparison::of_reduction(std::optional<Operation> operati
     ResultComparison made;
     made.rule_ = Rule::none;
     made.ranks_ = ranks;
+    made.has_all_bytes_ = element && *element != Element::long_double && *element != Element::complex_long_double &&
+                          *element != Element::plain_complex_long_double && *element != Element::long_double_int;
     if (!element) return made;
     const bool is_extreme = operation == Operation::min || operation == Operation::max;
     const bool is_arithmetic = is_extreme || operation == Operation::sum || operation == Operation::prod;
@@ -183,6 +188,30 @@ std::optional<std::size_t> ResultComparison::first_wrong(std::span<const std::by
         if (!is_right) return i;
     }
     return {};
+}
+
+std::uint64_t ResultComparison::hash(std::span<const std::byte> own) const {
+    if (number_ == Number::none) {
+        if (!has_all_bytes_) return 0;
+        return fnv1a({reinterpret_cast<const char*>(own.data()), own.size()});
+    }
+    // Which of several NaNs it is depends on the order, as the sign of a zero that is the largest of two.
+    return with_number(number_, [&]<typename T>(T) {
+        constexpr std::size_t significant = std::min<std::size_t>(sizeof(T), 10);
+        std::uint64_t hash = 0;
+        const std::size_t numbers = rule_ == Rule::pairs ? 1 : numbers_;
+        for (std::size_t at = 0; at < own.size(); at += bytes_) {
+            for (std::size_t k = 0; k < numbers; ++k) {
+                T value = load<T>(&own[at + k * sizeof(T)]);
+                if (std::isnan(value)) value = std::numeric_limits<T>::quiet_NaN();
+                if (value == 0 && rule_ != Rule::sums && rule_ != Rule::products) value = 0;
+                std::array<char, significant> bytes;
+                std::memcpy(bytes.data(), &value, significant);
+                hash = hash * 0x9e3779b97f4a7c15ULL + fnv1a({bytes.data(), significant});
+            }
+        }
+        return hash;
+    });
 }
 
 std::string ResultComparison::element_text(const std::byte* element) const {

@@ -43,6 +43,8 @@ public:
     // The number of the first element that is not as it may be; `own` and `other` are packed. `magnitudes`: sums over all ranks, where wanted.
     std::optional<std::size_t> first_wrong(std::span<const std::byte> own, std::span<const std::byte> other,
                                            std::span<const double> magnitudes) const;
+    // Of a packed result that all ranks have: alike where it is as it may be on all of them. 0 where types have bytes that nobody sets.
+    std::uint64_t hash(std::span<const std::byte> own) const;
     // An element, for people.
     std::string element_text(const std::byte* element) const;
 
@@ -54,6 +56,7 @@ private:
     std::size_t numbers_ = 1;  // of an element: two of a complex one
     std::size_t bytes_ = 1;    // of a packed element
     int ranks_ = 1;
+    bool has_all_bytes_ = true;  // no padding
 };
 
 }  // namespace hcoll

@@ -4,21 +4,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstring>
 #include <limits>
 
-#include "base/hash.hpp"
 #include "intercept/calls/collective_apart.hpp"
 #include "intercept/calls/guarded.hpp"
-#include "intercept/observed/same_call.hpp"
+#include "intercept/observed/wrong_result.hpp"
 #include "intercept/process/device_memory.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/taken_apart.hpp"
 #include "intercept/process/together.hpp"
 #include "intercept/types/datatype.hpp"
 #include "intercept/types/reduction_kernel.hpp"
-#include "topology/draw_placement.hpp"
 
 namespace hcoll {
 
@@ -27,13 +24,6 @@ namespace {
 constexpr std::uint64_t most_bytes = 1ULL << 30U;  // in one call of the MPI library, whose counts are int
 
 int count_of(std::uint64_t count) { return static_cast<int>(count); }
-
-// That has such calls run the same.
-std::string setting_text(Collective collective, std::string_view what) {
-    std::string text = "LIBHCOLL_";
-    for (const char letter : name_of(collective)) text += static_cast<char>(std::toupper(letter));
-    return text + "=" + std::string(what);
-}
 
 template <typename Begin>
 int finish(Begin&& begin) {
@@ -250,12 +240,12 @@ int VerifiedCall::end(std::string_view what, int status) {
         });
     std::uint64_t cannot = may_compare ? 0 : 1;
     int ended = agree(&cannot, 1);
+    if (ended == MPI_SUCCESS) ended = agree_on_nonblocking();
     if (status != MPI_SUCCESS || ended != MPI_SUCCESS || cannot != 0) return status != MPI_SUCCESS ? status : ended;
     if (ended = run_vendor(); ended != MPI_SUCCESS) return ended;
 
     const bool is_alike_everywhere = call_.collective == Collective::allreduce;
-    const std::uint64_t hash =
-        is_alike_everywhere ? fnv1a({reinterpret_cast<const char*>(own_.data()), own_.size()}) : 0;
+    const std::uint64_t hash = is_alike_everywhere ? comparison_.hash(own_) : 0;
     std::array<std::uint64_t, 3> words = {own_ == other_ ? 0U : 1U, hash, ~hash};
     if (ended = agree(words.data(), static_cast<int>(words.size())); ended != MPI_SUCCESS) return ended;
     const bool is_different = words[1] != ~words[2];
@@ -307,21 +297,34 @@ std::string VerifiedCall::text(std::string_view what, std::optional<std::size_t>
                                const std::vector<int>& flags) const {
     std::string found = "its ranks have results of different bits";
     if (wrong) {
-        const std::size_t at = *wrong * comparison_.element_bytes();
-        found = fmt::format("{} {} of rank {} is {} instead of {}", is_reduction(call_.collective) ? "element" : "byte",
-                            *wrong, communicator_.rank(), comparison_.element_text(&own_[at]),
-                            comparison_.element_text(&other_[at]));
+        found = wrong_element_text(comparison_, call_.collective, communicator_.rank(), *wrong, own_, other_);
         std::vector<int> ranks;
         for (std::size_t i = 0; i < flags.size(); ++i)
             if (flags[i] != 0) ranks.push_back(static_cast<int>(i));
         if (ranks.size() > 1) found += fmt::format(", and {} have wrong results", ranks_text(ranks));
     }
-    return fmt::format(
-        "LIBHCOLL_VERIFY: wrong result in the {} collective on {}, {}: {} gives another one than the MPI library: {}. "
-        "The program gets the MPI "
-        "library's, and {} runs there no more. To see it again: LIBHCOLL_VERIFY=1 {}, {} ranks, {}",
-        ordinal_text(number_), communicator_text(arguments_.comm), call_text(call_), what, found, what,
-        setting_text(call_.collective, what), communicator_.size(), placement_summary(*communicator_.own().placement));
+    return wrong_result_text(verified_text(communicator_, call_, number_, what), what, found);
+}
+
+// What calls that do not block have found since the last time.
+int VerifiedCall::agree_on_nonblocking() {
+    std::array<std::uint64_t, nonblocking_count + 1> words{};
+    OwnAlgorithms& own = communicator_.own();
+    for (std::size_t i = 0; i < nonblocking_count; ++i) words[i] = own.nonblocking_is_wrong[i] ? 1 : 0;
+    if (const int status = agree(words.data(), nonblocking_count); status != MPI_SUCCESS) return status;
+    for (std::size_t i = 0; i < nonblocking_count; ++i) {
+        if (words[i] == 0) continue;
+        std::shared_ptr<const CallDecisions> others;
+        std::uint64_t lacks =
+            has_memory_for([&] { others = communicator_.decisions_without_nonblocking(static_cast<Collective>(i)); })
+                ? 0
+                : 1;
+        if (const int status = agree(&lacks, 1); status != MPI_SUCCESS) return status;
+        own.nonblocking_is_wrong[i] = false;
+        communicator_.run_without(lacks != 0 ? nullptr : std::move(others));
+        if (lacks != 0) return MPI_SUCCESS;
+    }
+    return MPI_SUCCESS;
 }
 
 }  // namespace hcoll

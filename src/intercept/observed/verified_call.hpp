@@ -49,6 +49,7 @@ private:
     int run_vendor_blocks();
     int add_magnitudes(std::vector<double>& sums);
     int agree(std::uint64_t* words, int count);
+    int agree_on_nonblocking();
     int judge(std::string_view what, bool is_different, std::span<const double> magnitudes);
     std::string text(std::string_view what, std::optional<std::size_t> wrong, const std::vector<int>& flags) const;
     bool has_result() const;

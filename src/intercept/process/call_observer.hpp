@@ -1,9 +1,24 @@
 // Who wants to know what a collective call is decided to run, while it is under way: observed/observed_call.hpp, where a setting has calls be observed.
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 namespace hcoll {
+
+// What has to be over before a request of the application completes, besides its collective.
+class AfterResult {
+public:
+    AfterResult() = default;
+    virtual ~AfterResult() = default;
+    AfterResult(const AfterResult&) = delete;
+    AfterResult& operator=(const AfterResult&) = delete;
+
+    // Once for each run of the collective, before it, on all ranks alike. An MPI error code.
+    virtual int begin() = 0;
+    // Asked again and again when the collective has ended with `status`, which it may change; waits for nothing. By who moves the collective.
+    virtual bool is_over(int& status) noexcept = 0;
+};
 
 class CallObserver {
 public:
@@ -18,6 +33,8 @@ public:
     virtual int decide(std::string_view what, std::string_view why) = 0;
     // The same of a call of which the other ranks have told this one with their message.
     virtual void note_decision(std::string_view what) = 0;
+    // Of a call that makes a request and runs here; nullptr: nothing. May throw std::bad_alloc.
+    virtual std::unique_ptr<AfterResult> after_result() = 0;
 
 protected:
     // Observes calls of this thread until it is destroyed, and then who observed before does.
