@@ -251,10 +251,11 @@ const std::vector<Setting>& registry() {
              return std::string(check_mode_names[static_cast<std::size_t>(settings.check)]);
          }},
         {"LIBHCOLL_VERIFY", "number", "0 to 1G",
-         "1 compares the result of every blocking collective that runs here with the MPI library's, 100 that of every "
-         "hundredth call on a communicator; 0 none. Where they differ, one rank says how, the program gets the MPI "
-         "library's result, and that algorithm is not used on that communicator again. The program's own operations "
-         "are called for both",
+         "1 compares the result of every collective that runs here with the MPI library's, 100 that of every hundredth "
+         "call "
+         "on a communicator; 0 none. Where they differ, one rank says how, the program gets the MPI library's result, "
+         "and "
+         "that algorithm is not used on that communicator again. The program's own operations are called for both",
          true,
          [](Settings& settings, std::string_view text) { return parse_number(text, 0, 1ULL << 30, settings.verify); },
          [](const Settings& settings) { return std::to_string(settings.verify); }},
