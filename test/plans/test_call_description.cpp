@@ -63,6 +63,7 @@ TEST(CallDescription, CallsThatDifferAreToldWithTheirRanks) {
 
 TEST(CallDescription, NeverTellsManyLines) {
     std::vector<ToldCall::Words> all;
+    all.reserve(10'000);
     for (int rank = 0; rank < 10'000; ++rank) all.push_back(bcast(rank, rank % 100).to_words());
     EXPECT_LT(different_calls_text(all, "X").size(), 2000U);
     const std::vector<int> ranks = {0, 1, 2, 7, 9, 10};

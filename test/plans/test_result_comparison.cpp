@@ -94,6 +94,8 @@ TEST(ResultComparison, IntegersAreTheSameToTheBit) {
     EXPECT_EQ(ResultComparison::of_reduction(Operation::sum, Element::int16, 2).rule(), ResultComparison::Rule::none);
     EXPECT_EQ(ResultComparison::of_reduction(Operation::bor, Element::int16, 2).rule(), ResultComparison::Rule::bytes);
     EXPECT_EQ(ResultComparison::of_reduction(Operation::max, Element::uint32, 2).rule(), ResultComparison::Rule::none);
+    // The program's own may be floating-point numbers of 16 bits.
+    EXPECT_EQ(ResultComparison::of_reduction({}, Element::uint16, 2).rule(), ResultComparison::Rule::none);
     // Of the program's own operations integers alone can be compared.
     EXPECT_EQ(ResultComparison::of_reduction({}, Element::int64, 2).rule(), ResultComparison::Rule::bytes);
     EXPECT_EQ(ResultComparison::of_reduction({}, Element::float64, 2).rule(), ResultComparison::Rule::none);
@@ -101,14 +103,28 @@ TEST(ResultComparison, IntegersAreTheSameToTheBit) {
 
 TEST(ResultComparison, ExtremesAreComparedByValue) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    EXPECT_FALSE(compare(Operation::max, Element::float64, 2, std::vector{0.0, 1.0}, std::vector{-0.0, nan}));
-    EXPECT_EQ(compare(Operation::max, Element::float64, 2, std::vector{0.0, 1.0}, std::vector{-0.0, 1.0000001}), 1U);
+    // Of 0, NaN and 2 the least is 0 or 2, as NaN meets them.
+    EXPECT_FALSE(compare(Operation::max, Element::float64, 2, std::vector{0.0, 2.0}, std::vector{-0.0, 0.0}, {0, nan}));
+    EXPECT_EQ(compare(Operation::max, Element::float64, 2, std::vector{0.0, 1.0}, std::vector{-0.0, 1.0000001}, {0, 0}),
+              1U);
+    EXPECT_EQ(compare(Operation::max, Element::float64, 2, std::vector{0.0, nan}, std::vector{-0.0, 1.0}, {0, 0}), 1U);
+    const auto comparison = ResultComparison::of_reduction(Operation::max, Element::float64, 2);
+    const std::vector<double> one = {0.0, 2.0};
+    const std::vector<double> another = {-0.0, 0.0};
+    EXPECT_EQ(comparison.hash(bytes(one), std::vector{0.0, nan}),
+              comparison.hash(bytes(another), std::vector{0.0, nan}));
+    EXPECT_NE(comparison.hash(bytes(one), std::vector{0.0, 0.0}),
+              comparison.hash(bytes(another), std::vector{0.0, 0.0}));
+    const std::vector<double> operands = {nan, 1.0};
+    double magnitude[2] = {1, 1};
+    comparison.magnitudes(bytes(operands).data(), 2, magnitude);
+    EXPECT_TRUE(std::isnan(magnitude[0]) && magnitude[1] == 0);
     struct Pair {
         float value;
         int index;
     };
     EXPECT_EQ(compare(Operation::minloc, Element::float_int, 2, std::vector<Pair>{{0, 1}, {2, 1}},
-                      std::vector<Pair>{{-0.0F, 1}, {2, 0}}),
+                      std::vector<Pair>{{-0.0F, 1}, {2, 0}}, {0, 0}),
               1U);
 }
 

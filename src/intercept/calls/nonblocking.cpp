@@ -107,7 +107,10 @@ int begin(std::unique_ptr<PlanRun> run, MPI_Request* request) {
     if (CallObserver* observer = CallObserver::current(); observer != nullptr) [[unlikely]]
         after = observer->after_result();
     if (after != nullptr) {
-        if (const int status = after->begin(); status != MPI_SUCCESS) return status;
+        if (const int status = after->begin(); status != MPI_SUCCESS) {
+            (void)after.release();  // the same
+            return status;
+        }
         operation->complete_after(std::move(after));
     }
     const int status = operation->begin(request);

@@ -91,6 +91,8 @@ public:
     static Communicator* know(MPI_Comm handle);
     // One more collective call that is observed: its number, from 1 on, the same on all ranks.
     std::uint64_t count_observed() { return ++observed_calls_; }
+    // It was an error of this rank's arguments, which the others' calls may not have had.
+    void uncount_observed() { --observed_calls_; }
     // Where all ranks wait for all: sets it up, if its ranks have agreed on their settings and it is not yet.
     static int set_up_now(MPI_Comm handle);
     // After MPI_Comm_set_info, on all its ranks: what it asks to run (chosen_calls.hpp) is run from now on.

@@ -1,9 +1,10 @@
 #include "intercept/observed/observed_call.hpp"
 
+#include "intercept/calls/dispatch.hpp"
 #include "intercept/observed/same_call.hpp"
 #include "intercept/observed/verified_call.hpp"
 #include "intercept/observed/verified_request.hpp"
-#include "intercept/process/device_memory.hpp"
+#include "intercept/process/errors_return.hpp"
 #include "intercept/process/together.hpp"
 #include "intercept/types/datatype.hpp"
 #include "intercept/types/reduction_kernel.hpp"
@@ -19,26 +20,39 @@ bool is_rooted(Collective collective) {
            collective == Collective::scatter;
 }
 
-bool is_refused(const ObservedArguments::Side& side) {
+bool is_refused(const ObservedArguments::Side& side, Communicator& communicator) {
     if (side.buffer == MPI_IN_PLACE) return false;
     if (side.count < 0 || side.type == MPI_DATATYPE_NULL) return true;
+    if (!is_predefined_type(side.type)) {
+        const ErrorsReturn errors_return(communicator.handle());
+        if (check_type(side.type, communicator.handle()) != MPI_SUCCESS) return true;
+    }
     return side.buffer == nullptr && side.count > 0 && is_predefined_type(side.type);
 }
 
 // Does this rank see that the MPI library refuses the call? Only by what is cheap and safe to look at.
-bool is_refused(const ObservedArguments& arguments, const Communicator& communicator) {
+bool is_refused(const ObservedArguments& arguments, Communicator& communicator) {
     if (!has_message(arguments.collective)) return false;
     if (is_rooted(arguments.collective) && (arguments.root < 0 || arguments.root >= communicator.size())) return true;
     const bool is_root = !is_rooted(arguments.collective) || arguments.root == communicator.rank();
     switch (arguments.collective) {
-        case Collective::bcast: return arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received);
+        case Collective::bcast:
+            return arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received, communicator);
         case Collective::reduce:
         case Collective::allreduce:
-            return arguments.op == MPI_OP_NULL || is_refused(arguments.sent) ||
+            if (find_operation(arguments.op) && find_element(arguments.received.type) &&
+                find_kernel(arguments.op, arguments.received.type) == nullptr)
+                return true;
+            return arguments.op == MPI_OP_NULL || is_refused(arguments.sent, communicator) ||
                    (arguments.sent.buffer == MPI_IN_PLACE && !is_root) ||
-                   (is_root && (arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received)));
-        case Collective::scatter: return is_refused(arguments.received) || (is_root && is_refused(arguments.sent));
-        default: return is_refused(arguments.sent) || (is_root && is_refused(arguments.received));
+                   (is_root &&
+                    (arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received, communicator)));
+        case Collective::scatter:
+            return is_refused(arguments.received, communicator) ||
+                   (is_root && is_refused(arguments.sent, communicator));
+        default:
+            return is_refused(arguments.sent, communicator) ||
+                   (is_root && is_refused(arguments.received, communicator));
     }
 }
 
@@ -125,6 +139,11 @@ int ObservedCall::begin() {
 }
 
 int ObservedCall::end(int status) {
+    // This rank alone may have made a call that is wrong, and goes on.
+    if (communicator_ != nullptr && is_error_of_arguments(status)) {
+        communicator_->uncount_observed();
+        return status;
+    }
     if (verified_ == nullptr || ran_.empty() || ran_ == "vendor") return status;
     return verified_->end(ran_, status);
 }
@@ -144,7 +163,7 @@ void ObservedCall::note_decision(std::string_view what) {
 
 std::unique_ptr<AfterResult> ObservedCall::after_result() {
     constexpr std::uint64_t most_bytes = 1U << 30U;
-    if (!is_to_be_verified_ || call_.bytes > most_bytes || DeviceMemory::may_be_any()) return nullptr;
+    if (!is_to_be_verified_ || call_.bytes > most_bytes || Process::get().has_devices_anywhere()) return nullptr;
     if (call_.form == CallForm::persistent && mpi.Allreduce_init == nullptr) return nullptr;
     // Among neighbors there is no duplicate of all ranks.
     if (communicator_->own().neighbors.is_complete()) return nullptr;

@@ -22,11 +22,6 @@ T load(const std::byte* from) {
     return value;
 }
 
-template <typename T>
-bool is_same_value(T a, T b) {
-    return a == b || std::isnan(a) || std::isnan(b);
-}
-
 // (steps) u / (1 - steps u), and a little more for what it is multiplied with.
 template <typename T>
 double relative_bound(double steps) {
@@ -39,7 +34,7 @@ bool is_sum(T own, T other, double magnitude, int ranks) {
     if (own == other || (std::isnan(own) && std::isnan(other))) return true;
     if (std::isnan(magnitude)) return false;  // an operand is not a number, so no sum is
     // Beyond it some order may have overflowed.
-    const double most =
+    const auto most =
         static_cast<double>(std::min<long double>(std::numeric_limits<T>::max(), std::numeric_limits<double>::max()));
     if (magnitude >= most / 2) return true;
     return std::isfinite(own) && std::isfinite(other) &&
@@ -139,8 +134,8 @@ ResultComparison ResultComparison::of_reduction(std::optional<Operation> operati
         case Element::two_doubles: is(Rule::pairs, 2 * sizeof(double), Number::twofold); break;
         default: break;
     }
-    // What the program's own operation makes of pairs is its own.
-    if (!operation && made.rule_ == Rule::pairs) made.rule_ = Rule::none;
+    // What the program's own operation makes of pairs is its own, and short integers may be floating-point numbers of 16 bits to it.
+    if (!operation && (made.rule_ == Rule::pairs || made.bytes_ < 4)) made.rule_ = Rule::none;
     return made;
 }
 
@@ -153,6 +148,10 @@ void ResultComparison::magnitudes(const std::byte* operand, std::size_t elements
         }
         for (std::size_t i = 0; i < elements; ++i) {
             const std::byte* element = operand + i * bytes_;
+            if (rule_ != Rule::products) {
+                result[i] = std::isnan(load<T>(element)) ? std::numeric_limits<double>::quiet_NaN() : 0;
+                continue;
+            }
             const T size =
                 numbers_ == 1 ? std::abs(load<T>(element)) : std::hypot(load<T>(element), load<T>(element + sizeof(T)));
             const auto magnitude = static_cast<double>(std::abs(std::log2(size)));
@@ -170,9 +169,9 @@ std::optional<std::size_t> ResultComparison::first_wrong(std::span<const std::by
         const std::byte* others = other.data() + i * bytes_;
         const bool is_right = with_number(number_, [&]<typename T>(T) {
             switch (rule_) {
-                case Rule::values: return is_same_value(load<T>(mine), load<T>(others));
+                case Rule::values: return std::isnan(magnitudes[i]) || load<T>(mine) == load<T>(others);
                 case Rule::pairs:
-                    return std::isnan(load<T>(mine)) || std::isnan(load<T>(others)) ||
+                    return std::isnan(magnitudes[i]) ||
                            (load<T>(mine) == load<T>(others) &&
                             std::memcmp(mine + sizeof(T), others + sizeof(T), bytes_ - sizeof(T)) == 0);
                 case Rule::sums:
@@ -190,7 +189,7 @@ std::optional<std::size_t> ResultComparison::first_wrong(std::span<const std::by
     return {};
 }
 
-std::uint64_t ResultComparison::hash(std::span<const std::byte> own) const {
+std::uint64_t ResultComparison::hash(std::span<const std::byte> own, std::span<const double> magnitudes) const {
     if (number_ == Number::none) {
         if (!has_all_bytes_) return 0;
         return fnv1a({reinterpret_cast<const char*>(own.data()), own.size()});
@@ -201,7 +200,10 @@ std::uint64_t ResultComparison::hash(std::span<const std::byte> own) const {
         std::uint64_t hash = 0;
         const std::size_t numbers = rule_ == Rule::pairs ? 1 : numbers_;
         for (std::size_t at = 0; at < own.size(); at += bytes_) {
+            const std::size_t of_element = at / bytes_ * magnitudes_of_element();
             for (std::size_t k = 0; k < numbers; ++k) {
+                if (!magnitudes.empty() && !std::isfinite(magnitudes[of_element + (rule_ == Rule::sums ? k : 0)]))
+                    continue;
                 T value = load<T>(&own[at + k * sizeof(T)]);
                 if (std::isnan(value)) value = std::numeric_limits<T>::quiet_NaN();
                 if (value == 0 && rule_ != Rule::sums && rule_ != Rule::products) value = 0;

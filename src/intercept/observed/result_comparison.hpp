@@ -21,8 +21,8 @@ class ResultComparison {
 public:
     enum class Rule : std::uint8_t {
         bytes,     // the same to the bit
-        values,    // equal numbers; what a NaN has met is nobody's business
-        pairs,     // a floating-point value and its index, the same
+        values,    // equal numbers, where no operand is a NaN: with one it depends on the order which number is left
+        pairs,     // the same of a floating-point value and its index
         sums,      // within the bound
         products,  // the same
         none,      // MPI libraries differ themselves
@@ -34,17 +34,18 @@ public:
 
     Rule rule() const { return rule_; }
     // Does it take the sum of this over all ranks' operands? Of each number that an element has, or for products of each element.
-    bool wants_magnitudes() const { return rule_ == Rule::sums || rule_ == Rule::products; }
+    bool wants_magnitudes() const { return rule_ != Rule::bytes && rule_ != Rule::none; }
     std::size_t magnitudes_of_element() const { return rule_ == Rule::sums ? numbers_ : 1; }
     std::size_t element_bytes() const { return bytes_; }
-    // Of `elements` at `operand`, packed: |x| for sums, |log2 |x|| for products.
+    // Of `elements` at `operand`, packed: |x| for sums, |log2 |x|| for products, else 0, or a NaN for a NaN.
     void magnitudes(const std::byte* operand, std::size_t elements, double* result) const;
 
     // The number of the first element that is not as it may be; `own` and `other` are packed. `magnitudes`: sums over all ranks, where wanted.
     std::optional<std::size_t> first_wrong(std::span<const std::byte> own, std::span<const std::byte> other,
                                            std::span<const double> magnitudes) const;
     // Of a packed result that all ranks have: alike where it is as it may be on all of them. 0 where types have bytes that nobody sets.
-    std::uint64_t hash(std::span<const std::byte> own) const;
+    // With `magnitudes` of elements whose operands were finite alone.
+    std::uint64_t hash(std::span<const std::byte> own, std::span<const double> magnitudes) const;
     // An element, for people.
     std::string element_text(const std::byte* element) const;
 

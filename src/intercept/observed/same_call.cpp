@@ -92,6 +92,8 @@ public:
     explicit ComparisonInBackground(std::unique_ptr<Comparison> comparison)
         : BackgroundOperation(true), comparison_(std::move(comparison)) {}
     int begin() { return comparison_->begin(&request_); }
+    // The progress thread would move the MPI library's own collectives, too, and call the application's operations.
+    bool is_callers_turn() const noexcept override { return true; }
     bool advance(Part, bool& has_moved) noexcept override {
         int is_done = 0;
         if (mpi.Test(&request_, &is_done, MPI_STATUS_IGNORE) == MPI_SUCCESS && is_done == 0) return false;

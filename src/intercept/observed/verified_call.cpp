@@ -144,9 +144,9 @@ int VerifiedCall::run_vendor_reduction() {
     const void* send = is_in_place() ? operand_.first : arguments_.sent.buffer;
     const auto elements = static_cast<std::uint64_t>(arguments_.received.count);
     const int count = count_of(elements);
-    const MPI_Datatype type = arguments_.received.type;
-    const MPI_Op op = arguments_.op;
-    const MPI_Comm comm = arguments_.comm;
+    MPI_Datatype type = arguments_.received.type;
+    MPI_Op op = arguments_.op;
+    MPI_Comm comm = arguments_.comm;
     std::byte* result = combined_.first;
     const int status = call_application([&] {
         if (call_.collective == Collective::allreduce)
@@ -165,7 +165,7 @@ int VerifiedCall::run_vendor_reduction() {
 
 int VerifiedCall::run_vendor_blocks() {
     const int bytes = count_of(call_.bytes);
-    const MPI_Comm comm = arguments_.comm;
+    MPI_Comm comm = arguments_.comm;
     const std::byte* send = kept_.data();
     std::byte* result = other_.data();
     switch (call_.collective) {
@@ -227,10 +227,10 @@ int VerifiedCall::add_magnitudes(std::vector<double>& sums) {
 }
 
 int VerifiedCall::end(std::string_view what, int status) {
-    const auto received = static_cast<std::uint64_t>(std::max<std::int64_t>(arguments_.received.count, 0));
+    const std::uint64_t received = has_result() ? static_cast<std::uint64_t>(arguments_.received.count) : 0;
     const bool has_all = call_.collective == Collective::gather || call_.collective == Collective::allgather;
     const std::uint64_t elements = has_all ? blocks() * received : received;
-    const MPI_Datatype type = arguments_.received.type;
+    MPI_Datatype type = arguments_.received.type;
     const bool may_compare =
         status == MPI_SUCCESS && is_kept_ && elements <= std::numeric_limits<int>::max() && has_memory_for([&] {
             if (!has_result()) return;
@@ -245,7 +245,7 @@ int VerifiedCall::end(std::string_view what, int status) {
     if (ended = run_vendor(); ended != MPI_SUCCESS) return ended;
 
     const bool is_alike_everywhere = call_.collective == Collective::allreduce;
-    const std::uint64_t hash = is_alike_everywhere ? comparison_.hash(own_) : 0;
+    const std::uint64_t hash = is_alike_everywhere ? comparison_.hash(own_, {}) : 0;
     std::array<std::uint64_t, 3> words = {own_ == other_ ? 0U : 1U, hash, ~hash};
     if (ended = agree(words.data(), static_cast<int>(words.size())); ended != MPI_SUCCESS) return ended;
     const bool is_different = words[1] != ~words[2];
@@ -268,10 +268,12 @@ int VerifiedCall::judge(std::string_view what, bool is_different, std::span<cons
         others = communicator_.decisions_without(call_.collective, what);
     });
     // The rank that reports: the first with a wrong result, else that of the communicator.
-    std::array<std::uint64_t, 2> words = {wrong ? blocks() - static_cast<std::uint64_t>(rank) : 0,
-                                          has_memory ? 0U : 1U};
-    if (const int status = agree(words.data(), 2); status != MPI_SUCCESS) return status;
-    if (words[0] == 0 && !is_different) return MPI_SUCCESS;
+    // Where operands were not finite, ranks may have different bits.
+    const std::uint64_t hash = is_different ? comparison_.hash(own_, magnitudes) : 0;
+    std::array<std::uint64_t, 4> words = {wrong ? blocks() - static_cast<std::uint64_t>(rank) : 0, has_memory ? 0U : 1U,
+                                          hash, ~hash};
+    if (const int status = agree(words.data(), 4); status != MPI_SUCCESS) return status;
+    if (words[0] == 0 && words[2] == ~words[3]) return MPI_SUCCESS;
     const int reporter = words[0] == 0 ? 0 : static_cast<int>(blocks() - words[0]);
     if (words[1] == 0) {
         const int mine = wrong ? 1 : 0;
@@ -284,11 +286,11 @@ int VerifiedCall::judge(std::string_view what, bool is_different, std::span<cons
         others = nullptr;
     }
     if (rank == reporter) (void)has_memory_for([&] { log_line(LogLevel::error, text(what, wrong, flags)); });
-    const auto received = other_.size() / std::max<std::size_t>(type_size(arguments_.received.type), 1);
     int status = MPI_SUCCESS;
-    if (has_result())
-        status = unpack(other_.data(), const_cast<void*>(arguments_.received.buffer), received,
-                        arguments_.received.type, arguments_.comm);
+    // What is received has a type and a count on those ranks alone.
+    if (has_result() && !other_.empty())
+        status = unpack(other_.data(), const_cast<void*>(arguments_.received.buffer),
+                        other_.size() / type_size(arguments_.received.type), arguments_.received.type, arguments_.comm);
     communicator_.run_without(std::move(others));
     return status;
 }

@@ -51,7 +51,7 @@ int VerifiedRequest::init() {
     MPI_Comm comm = own_algorithms_.duplicate;
     MPI_Request* request = &shadows_[0].request;
     const int count = static_cast<int>(arguments_.received.count);
-    const MPI_Datatype type = arguments_.received.type;
+    MPI_Datatype type = arguments_.received.type;
     int status = MPI_SUCCESS;
     if (call_.collective == Collective::bcast)
         status = mpi.Bcast_init(other_.data(), static_cast<int>(call_.bytes), MPI_BYTE, call_.root, comm, MPI_INFO_NULL,
@@ -96,7 +96,7 @@ int VerifiedRequest::begin_shadows() {
     Shadow& result = shadows_[0];
     Shadow& sums = shadows_[1];
     const int count = static_cast<int>(arguments_.received.count);
-    const MPI_Datatype type = arguments_.received.type;
+    MPI_Datatype type = arguments_.received.type;
     int status = MPI_SUCCESS;
     if (call_.collective == Collective::bcast)
         status = mpi.Ibcast(other_.data(), static_cast<int>(call_.bytes), MPI_BYTE, call_.root, comm, &result.request);

@@ -173,6 +173,7 @@ void Process::start_world(std::string warning) {
     if (settings.enable) Background::get().agree(settings.progress);
     if (settings.enable && !settings.sparse) placements_.start_world(rank, size, settings.topology);
     if (observe_calls_ != nullptr && (settings.check != CheckMode::off || settings.verify != 0)) {
+        has_devices_anywhere_ = is_true_anywhere(DeviceMemory::may_be_any(), MPI_COMM_WORLD);
         notes_calls_ = true;
         observe_calls_();
     }

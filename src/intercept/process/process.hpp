@@ -81,6 +81,8 @@ public:
 
     // Are calls to be noted: for a report, or for who observes them?
     bool notes_calls() const { return notes_calls_; }
+    // Where calls are observed: may buffers of any rank of MPI_COMM_WORLD be in a GPU's memory?
+    bool has_devices_anywhere() const { return has_devices_anywhere_; }
 
     // Where ranks are.
     PlacementFinder& placements() { return placements_; }
@@ -128,7 +130,8 @@ private:
     std::deque<std::shared_ptr<const AgreedSettings>> every_agreed_;
     std::atomic<const std::shared_ptr<const AgreedSettings>*> agreed_{nullptr};
     std::unique_ptr<Report> report_;
-    bool notes_calls_ = false;  // not changed once MPI is initialized
+    bool notes_calls_ = false;  // not changed once MPI is initialized, nor is this:
+    bool has_devices_anywhere_ = true;
     PlacementFinder placements_;
     LearnedPlaces learned_;
     std::mutex reading_table_;
