@@ -288,9 +288,11 @@ int VerifiedCall::judge(std::string_view what, bool is_different, std::span<cons
     if (rank == reporter) (void)has_memory_for([&] { log_line(LogLevel::error, text(what, wrong, flags)); });
     int status = MPI_SUCCESS;
     // What is received has a type and a count on those ranks alone.
-    if (has_result() && !other_.empty())
-        status = unpack(other_.data(), const_cast<void*>(arguments_.received.buffer),
-                        other_.size() / type_size(arguments_.received.type), arguments_.received.type, arguments_.comm);
+    if (has_result()) {
+        const std::uint64_t element_bytes = std::max<std::uint64_t>(type_size(arguments_.received.type), 1);
+        status = unpack(other_.data(), const_cast<void*>(arguments_.received.buffer), other_.size() / element_bytes,
+                        arguments_.received.type, arguments_.comm);
+    }
     communicator_.run_without(std::move(others));
     return status;
 }
