@@ -61,6 +61,16 @@ TEST(CallDescription, CallsThatDifferAreToldWithTheirRanks) {
               "(the 11th collective there)");
 }
 
+// Ranks on nodes with other numbers of cores run other levels of a split tree themselves, and that is no difference.
+TEST(CallDescription, LeavesOutWhatEachRankChooses) {
+    EXPECT_EQ(without_split("split_tree:s=1,tree=binomial,sends=2"), "split_tree:tree=binomial,sends=2");
+    EXPECT_EQ(without_split("han:tree=binomial,s=12,sends=2"), without_split("han:tree=binomial,s=0,sends=2"));
+    EXPECT_NE(without_split("han:s=1,sends=2"), without_split("han:s=1,sends=3"));
+    EXPECT_EQ(without_split("split_tree:s=3"), "split_tree:");
+    for (const char* other : {"vendor", "nap", "binary:segments=4", "chain:sends=2"})
+        EXPECT_EQ(without_split(other), other);
+}
+
 TEST(CallDescription, NeverTellsManyLines) {
     std::vector<ToldCall::Words> all;
     all.reserve(10'000);

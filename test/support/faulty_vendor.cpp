@@ -4,7 +4,7 @@
 // one is linked to. All communicators of the test are of all ranks, so that a number tells them, the same on all ranks.
 #include <mpi.h>
 
-#include <dlfcn.h>
+#include "next_function.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -36,14 +36,6 @@ Revoking& state() {
     static auto* instance = new Revoking;
     return *instance;
 }
-
-template <typename Function>
-Function* next(Function*, const char* name) {
-    auto* found = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-    if (found == nullptr) std::abort();
-    return found;
-}
-#define NEXT(name) next(&name, #name)
 
 bool is_number_revoked(int number) { return state().revoked[number].load() != 0; }
 

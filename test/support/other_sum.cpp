@@ -2,9 +2,8 @@
 // PMPI_Get_library_version. So the library's own sums are "wrong", which LIBHCOLL_VERIFY has to find.
 #include <mpi.h>
 
-#include <dlfcn.h>
+#include "next_function.hpp"
 
-#include <cstdlib>
 #include <cstring>
 
 #if MPI_VERSION < 4 && defined(OPEN_MPI)
@@ -18,13 +17,6 @@
 
 namespace {
 
-template <typename Function>
-Function* next(Function*, const char* name) {
-    auto* found = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-    if (found == nullptr) std::abort();
-    return found;
-}
-#define NEXT(name) next(&name, #name)
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
 

@@ -54,7 +54,7 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
         return ended(status);
     const char* why = call.turn.why != nullptr ? call.turn.why : call.decision->why.c_str();
     if (call.is_over) [[likely]] {
-        if (CallObserver* observer = CallObserver::current(); Process::get().notes_calls() && observer != nullptr)
+        if (CallObserver* observer = CallObserver::current(); observer != nullptr) [[unlikely]]
             observer->note_decision(call.decision->what);
         if (report != nullptr)
             report->add(name, elements * type_size(type), call.decision->what, why,

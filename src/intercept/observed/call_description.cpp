@@ -26,10 +26,14 @@ void CallDescription::set(Name& name, std::string_view text) {
 }
 
 std::string function_name(Collective collective, CallForm form) {
-    std::string name(name_of(collective));
-    if (form == CallForm::nonblocking) name.insert(name.begin(), 'i');
-    name.front() = static_cast<char>(name.front() - 'a' + 'A');
-    return fmt::format("MPI_{}{}", name, form == CallForm::persistent ? "_init" : "");
+    const auto index = static_cast<std::size_t>(collective);
+    std::string name(collective_names[index].mpi_name);
+    if (form == CallForm::persistent) return name + "_init";
+    if (form == CallForm::blocking) return name;
+    constexpr std::string_view prefix = "MPI_";
+    name.replace(prefix.size(), std::string::npos, nonblocking_names[index]);
+    name[prefix.size()] = 'I';
+    return name;
 }
 
 std::string call_text(const CallDescription& call) {
@@ -87,6 +91,19 @@ bool are_alike(std::span<const ToldCall::Words> of_ranks) {
     return std::all_of(of_ranks.begin(), of_ranks.end(), [&](const ToldCall::Words& each) {
         return std::equal(each.begin(), each.end() - 1, of_ranks[0].begin());
     });
+}
+
+std::string without_split(std::string_view what) {
+    std::string rest(what);
+    const std::size_t begin = rest.find_first_of(':');
+    if (begin == std::string::npos) return rest;
+    for (std::size_t at = begin + 1; at < rest.size();) {
+        const std::size_t comma = rest.find(',', at);
+        const std::size_t end = comma == std::string::npos ? rest.size() : comma + 1;
+        if (rest.compare(at, 2, "s=") == 0) return rest.erase(at, end - at);
+        at = end;
+    }
+    return rest;
 }
 
 std::string ordinal_text(std::uint64_t number) {

@@ -16,7 +16,7 @@ enum class CallForm : std::uint8_t { blocking, nonblocking, persistent };
 
 struct CallDescription {
     static constexpr int no_root = -1;
-    // In one word each of what is told; longer names are cut.
+    // Longer names are cut.
     static constexpr std::size_t most_name = 31;
     using Name = std::array<char, most_name + 1>;
 
@@ -62,6 +62,9 @@ struct ToldDecision {
 };
 static_assert(ToldCall::words == ToldDecision::words);
 
+// An algorithm with its parameters, without the levels of a split tree that calling ranks run: each rank chooses those by the cores that it has.
+std::string without_split(std::string_view what);
+
 // Do all ranks say the same, but for who they are?
 bool are_alike(std::span<const ToldCall::Words> of_ranks);
 
@@ -71,7 +74,7 @@ struct Said {
     std::string text;
 };
 std::string groups_text(std::vector<Said> said);
-// "rank 4", "ranks 0-3, 7"; of many ranges the first ones. `ranks` in ascending order.
+// "rank 4", "ranks 0-3, 7": unlike numbers_text (draw_placement.hpp), which tells all, of many ranges the first ones. `ranks` in ascending order.
 std::string ranks_text(std::span<const int> ranks);
 // "1st", "12th".
 std::string ordinal_text(std::uint64_t number);

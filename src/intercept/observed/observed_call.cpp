@@ -15,11 +15,6 @@ namespace {
 
 constexpr std::size_t most_of_name = 400;
 
-bool is_rooted(Collective collective) {
-    return collective == Collective::bcast || collective == Collective::reduce || collective == Collective::gather ||
-           collective == Collective::scatter;
-}
-
 bool is_refused(const ObservedArguments::Side& side, Communicator& communicator) {
     if (side.buffer == MPI_IN_PLACE) return false;
     if (side.count < 0 || side.type == MPI_DATATYPE_NULL) return true;
@@ -33,8 +28,8 @@ bool is_refused(const ObservedArguments::Side& side, Communicator& communicator)
 // Does this rank see that the MPI library refuses the call? Only by what is cheap and safe to look at.
 bool is_refused(const ObservedArguments& arguments, Communicator& communicator) {
     if (!has_message(arguments.collective)) return false;
-    if (is_rooted(arguments.collective) && (arguments.root < 0 || arguments.root >= communicator.size())) return true;
-    const bool is_root = !is_rooted(arguments.collective) || arguments.root == communicator.rank();
+    if (has_root(arguments.collective) && (arguments.root < 0 || arguments.root >= communicator.size())) return true;
+    const bool is_root = !has_root(arguments.collective) || arguments.root == communicator.rank();
     switch (arguments.collective) {
         case Collective::bcast:
             return arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received, communicator);
@@ -108,8 +103,8 @@ ObservedCall::ObservedCall(const ObservedArguments& arguments) : arguments_(argu
     is_checked_ = Process::get().agreed()->settings.check != CheckMode::off;
     call_.collective = arguments.collective;
     call_.form = arguments.form;
-    if (is_rooted(arguments.collective)) call_.root = arguments.root;
-    call_.bytes = bytes_of(arguments, !is_rooted(arguments.collective) || arguments.root == communicator->rank());
+    if (has_root(arguments.collective)) call_.root = arguments.root;
+    call_.bytes = bytes_of(arguments, !has_root(arguments.collective) || arguments.root == communicator->rank());
     if (arguments.collective == Collective::allreduce || arguments.collective == Collective::allgather)
         call_.in_place = arguments.sent.buffer == MPI_IN_PLACE;
     if (is_reduction(arguments.collective)) {
@@ -127,7 +122,9 @@ int ObservedCall::begin() {
     }
     if (communicator_ == nullptr) return MPI_SUCCESS;
     const std::uint64_t every = Process::get().agreed()->settings.verify;
-    is_to_be_verified_ = every != 0 && number_ % every == 0 && call_.bytes != 0;
+    // What is in a GPU's memory would have to be copied here, and whether there may be such is agreed.
+    is_to_be_verified_ =
+        every != 0 && number_ % every == 0 && call_.bytes != 0 && !Process::get().has_devices_anywhere();
     if (!is_to_be_verified_) return MPI_SUCCESS;
     return with_memory(arguments_.comm, [&] {
         ran_.reserve(most_of_name);
@@ -153,7 +150,7 @@ int ObservedCall::decide(std::string_view what, std::string_view why) {
     note_decision(what);
     if (!is_checked_) return MPI_SUCCESS;
     return with_memory(arguments_.comm,
-                       [&] { return compare_decisions(*communicator_, call_, number_, std::string(what)); });
+                       [&] { return compare_decisions(*communicator_, call_, number_, without_split(what)); });
 }
 
 // A name that is too long for it is a decision all the same.
@@ -163,7 +160,7 @@ void ObservedCall::note_decision(std::string_view what) {
 
 std::unique_ptr<AfterResult> ObservedCall::after_result() {
     constexpr std::uint64_t most_bytes = 1U << 30U;
-    if (!is_to_be_verified_ || call_.bytes > most_bytes || Process::get().has_devices_anywhere()) return nullptr;
+    if (!is_to_be_verified_ || call_.bytes > most_bytes) return nullptr;
     if (call_.form == CallForm::persistent && mpi.Allreduce_init == nullptr) return nullptr;
     // Among neighbors there is no duplicate of all ranks.
     if (communicator_->own().neighbors.is_complete()) return nullptr;

@@ -210,6 +210,9 @@ std::uint64_t ResultComparison::hash(std::span<const std::byte> own, std::span<c
                 std::array<char, significant> bytes;
                 std::memcpy(bytes.data(), &value, significant);
                 hash = hash * 0x9e3779b97f4a7c15ULL + fnv1a({bytes.data(), significant});
+                if (rule_ != Rule::pairs) continue;
+                const auto* index = reinterpret_cast<const char*>(&own[at + sizeof(T)]);
+                hash = hash * 0x9e3779b97f4a7c15ULL + fnv1a({index, bytes_ - sizeof(T)});
             }
         }
         return hash;

@@ -27,8 +27,8 @@ public:
         products,  // the same
         none,      // MPI libraries differ themselves
     };
-    // Of data that was only moved.
-    static ResultComparison of_bytes() { return {}; }
+    // Of data that was only moved: byte by byte.
+    ResultComparison() = default;
     // `operation`, `element`: nothing where they are the program's own, or not known.
     static ResultComparison of_reduction(std::optional<Operation> operation, std::optional<Element> element, int ranks);
 

@@ -86,19 +86,23 @@ private:
     std::string where_;
 };
 
-// The calls that wait move it, and the progress thread, where there is one.
+// The calls that wait move it, and the progress thread only where they are long in coming: it would move the MPI library's own collectives, too, and
+// call the application's operations.
 class ComparisonInBackground : public BackgroundOperation {
 public:
     explicit ComparisonInBackground(std::unique_ptr<Comparison> comparison)
         : BackgroundOperation(true), comparison_(std::move(comparison)) {}
     int begin() { return comparison_->begin(&request_); }
-    // The progress thread would move the MPI library's own collectives, too, and call the application's operations.
     bool is_callers_turn() const noexcept override { return true; }
     bool advance(Part, bool& has_moved) noexcept override {
         int is_done = 0;
-        if (mpi.Test(&request_, &is_done, MPI_STATUS_IGNORE) == MPI_SUCCESS && is_done == 0) return false;
+        const int status = mpi.Test(&request_, &is_done, MPI_STATUS_IGNORE);
+        if (status == MPI_SUCCESS && is_done == 0) return false;
         has_moved = true;
-        if (is_done != 0) (void)comparison_->judge();
+        if (status == MPI_SUCCESS)
+            (void)comparison_->judge();  // the call has begun: it goes on
+        else
+            log_line(LogLevel::warn, "LIBHCOLL_CHECK: calls cannot be compared (MPI error {})", status);
         return true;
     }
 

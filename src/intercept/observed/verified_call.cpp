@@ -10,7 +10,6 @@
 #include "intercept/calls/collective_apart.hpp"
 #include "intercept/calls/guarded.hpp"
 #include "intercept/observed/wrong_result.hpp"
-#include "intercept/process/device_memory.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/taken_apart.hpp"
 #include "intercept/process/together.hpp"
@@ -51,6 +50,7 @@ bool VerifiedCall::is_in_place() const {
            (is_root() && arguments_.sent.buffer == arguments_.received.buffer);
 }
 
+// What cannot be packed cannot be compared, as what there is no memory for.
 std::vector<std::byte> VerifiedCall::packed(const void* elements, std::uint64_t count, MPI_Datatype type) const {
     std::vector<std::byte> bytes(count * type_size(type));
     if (!bytes.empty() && pack(elements, count, type, bytes.data(), communicator_.handle()) != MPI_SUCCESS)
@@ -58,7 +58,7 @@ std::vector<std::byte> VerifiedCall::packed(const void* elements, std::uint64_t 
     return bytes;
 }
 
-// Their values are not defined, and there are no more gaps than bytes.
+// Their values are not defined.
 void VerifiedCall::make(Elements& elements, const Side& side) const {
     Extent extent;
     if (get_extent(side.type, extent) != MPI_SUCCESS) throw std::bad_alloc();
@@ -94,7 +94,7 @@ void VerifiedCall::keep() {
         case Collective::reduce:
         case Collective::allreduce: return keep_operand();
         case Collective::scatter:
-            if (is_root()) kept_ = packed(sent.buffer, blocks() * static_cast<std::uint64_t>(sent.count), sent.type);
+            if (is_root()) kept_ = packed(sent.buffer, ranks() * static_cast<std::uint64_t>(sent.count), sent.type);
             return;
         default: break;
     }
@@ -110,16 +110,15 @@ void VerifiedCall::keep() {
 }
 
 void VerifiedCall::begin() {
-    // Through a GPU's memory all would have to be copied here.
-    if (DeviceMemory::may_be_any()) return;
     is_kept_ = has_memory_for([&] { keep(); });
 }
 
-int VerifiedCall::agree(std::uint64_t* words, int count) {
-    std::array<std::uint64_t, 4> mine{};
-    std::copy(words, words + count, mine.begin());
+template <std::size_t count>
+int VerifiedCall::agree(std::array<std::uint64_t, count>& words) {
+    const std::array<std::uint64_t, count> mine = words;
     return finish([&](MPI_Request* request) {
-        return mpi.Iallreduce(mine.data(), words, count, MPI_UINT64_T, MPI_MAX, arguments_.comm, request);
+        return mpi.Iallreduce(mine.data(), words.data(), static_cast<int>(count), MPI_UINT64_T, MPI_MAX,
+                              arguments_.comm, request);
     });
 }
 
@@ -209,9 +208,9 @@ int VerifiedCall::add_magnitudes(std::vector<double>& sums) {
         sums.resize(mine.size());
         comparison_.magnitudes(kept_.data(), elements, mine.data());
     });
-    std::uint64_t lacks = has_memory ? 0 : 1;
-    if (const int status = agree(&lacks, 1); status != MPI_SUCCESS) return status;
-    if (lacks != 0) {
+    std::array<std::uint64_t, 1> lacks = {has_memory ? 0U : 1U};
+    if (const int status = agree(lacks); status != MPI_SUCCESS) return status;
+    if (lacks[0] != 0) {
         sums.clear();
         return MPI_SUCCESS;
     }
@@ -229,7 +228,7 @@ int VerifiedCall::add_magnitudes(std::vector<double>& sums) {
 int VerifiedCall::end(std::string_view what, int status) {
     const std::uint64_t received = has_result() ? static_cast<std::uint64_t>(arguments_.received.count) : 0;
     const bool has_all = call_.collective == Collective::gather || call_.collective == Collective::allgather;
-    const std::uint64_t elements = has_all ? blocks() * received : received;
+    const std::uint64_t elements = has_all ? ranks() * received : received;
     MPI_Datatype type = arguments_.received.type;
     const bool may_compare =
         status == MPI_SUCCESS && is_kept_ && elements <= std::numeric_limits<int>::max() && has_memory_for([&] {
@@ -238,16 +237,20 @@ int VerifiedCall::end(std::string_view what, int status) {
             other_.resize(own_.size());
             if (call_.collective == Collective::bcast && is_root()) other_ = kept_;
         });
-    std::uint64_t cannot = may_compare ? 0 : 1;
-    int ended = agree(&cannot, 1);
-    if (ended == MPI_SUCCESS) ended = agree_on_nonblocking();
-    if (status != MPI_SUCCESS || ended != MPI_SUCCESS || cannot != 0) return status != MPI_SUCCESS ? status : ended;
+    // Is there anybody who cannot compare? And what calls that do not block have found since the last time.
+    std::array<std::uint64_t, 1 + nonblocking_count> told = {may_compare ? 0U : 1U};
+    for (std::size_t i = 0; i < nonblocking_count; ++i)
+        told[1 + i] = communicator_.own().nonblocking_is_wrong[i] ? 1 : 0;
+    int ended = agree(told);
+    for (std::size_t i = 0; i < nonblocking_count && ended == MPI_SUCCESS; ++i)
+        if (told[1 + i] != 0) ended = leave_nonblocking_to_vendor(static_cast<Collective>(i));
+    if (status != MPI_SUCCESS || ended != MPI_SUCCESS || told[0] != 0) return status != MPI_SUCCESS ? status : ended;
     if (ended = run_vendor(); ended != MPI_SUCCESS) return ended;
 
     const bool is_alike_everywhere = call_.collective == Collective::allreduce;
     const std::uint64_t hash = is_alike_everywhere ? comparison_.hash(own_, {}) : 0;
     std::array<std::uint64_t, 3> words = {own_ == other_ ? 0U : 1U, hash, ~hash};
-    if (ended = agree(words.data(), static_cast<int>(words.size())); ended != MPI_SUCCESS) return ended;
+    if (ended = agree(words); ended != MPI_SUCCESS) return ended;
     const bool is_different = words[1] != ~words[2];
     if (words[0] == 0 && !is_different) return MPI_SUCCESS;
     std::vector<double> magnitudes;
@@ -264,17 +267,17 @@ int VerifiedCall::judge(std::string_view what, bool is_different, std::span<cons
     std::vector<int> flags;
     std::shared_ptr<const CallDecisions> others;
     const bool has_memory = has_memory_for([&] {
-        flags.resize(blocks());
+        flags.resize(ranks());
         others = communicator_.decisions_without(call_.collective, what);
     });
     // The rank that reports: the first with a wrong result, else that of the communicator.
     // Where operands were not finite, ranks may have different bits.
     const std::uint64_t hash = is_different ? comparison_.hash(own_, magnitudes) : 0;
-    std::array<std::uint64_t, 4> words = {wrong ? blocks() - static_cast<std::uint64_t>(rank) : 0, has_memory ? 0U : 1U,
+    std::array<std::uint64_t, 4> words = {wrong ? ranks() - static_cast<std::uint64_t>(rank) : 0, has_memory ? 0U : 1U,
                                           hash, ~hash};
-    if (const int status = agree(words.data(), 4); status != MPI_SUCCESS) return status;
+    if (const int status = agree(words); status != MPI_SUCCESS) return status;
     if (words[0] == 0 && words[2] == ~words[3]) return MPI_SUCCESS;
-    const int reporter = words[0] == 0 ? 0 : static_cast<int>(blocks() - words[0]);
+    const int reporter = words[0] == 0 ? 0 : static_cast<int>(ranks() - words[0]);
     if (words[1] == 0) {
         const int mine = wrong ? 1 : 0;
         const int status = finish([&](MPI_Request* request) {
@@ -302,32 +305,21 @@ std::string VerifiedCall::text(std::string_view what, std::optional<std::size_t>
     std::string found = "its ranks have results of different bits";
     if (wrong) {
         found = wrong_element_text(comparison_, call_.collective, communicator_.rank(), *wrong, own_, other_);
-        std::vector<int> ranks;
+        std::vector<int> wrong_ranks;
         for (std::size_t i = 0; i < flags.size(); ++i)
-            if (flags[i] != 0) ranks.push_back(static_cast<int>(i));
-        if (ranks.size() > 1) found += fmt::format(", and {} have wrong results", ranks_text(ranks));
+            if (flags[i] != 0) wrong_ranks.push_back(static_cast<int>(i));
+        if (wrong_ranks.size() > 1) found += fmt::format(", and {} have wrong results", ranks_text(wrong_ranks));
     }
     return wrong_result_text(verified_text(communicator_, call_, number_, what), what, found);
 }
 
-// What calls that do not block have found since the last time.
-int VerifiedCall::agree_on_nonblocking() {
-    std::array<std::uint64_t, nonblocking_count + 1> words{};
-    OwnAlgorithms& own = communicator_.own();
-    for (std::size_t i = 0; i < nonblocking_count; ++i) words[i] = own.nonblocking_is_wrong[i] ? 1 : 0;
-    if (const int status = agree(words.data(), nonblocking_count); status != MPI_SUCCESS) return status;
-    for (std::size_t i = 0; i < nonblocking_count; ++i) {
-        if (words[i] == 0) continue;
-        std::shared_ptr<const CallDecisions> others;
-        std::uint64_t lacks =
-            has_memory_for([&] { others = communicator_.decisions_without_nonblocking(static_cast<Collective>(i)); })
-                ? 0
-                : 1;
-        if (const int status = agree(&lacks, 1); status != MPI_SUCCESS) return status;
-        own.nonblocking_is_wrong[i] = false;
-        communicator_.run_without(lacks != 0 ? nullptr : std::move(others));
-        if (lacks != 0) return MPI_SUCCESS;
-    }
+int VerifiedCall::leave_nonblocking_to_vendor(Collective collective) {
+    std::shared_ptr<const CallDecisions> others;
+    const bool has_memory = has_memory_for([&] { others = communicator_.decisions_without_nonblocking(collective); });
+    std::array<std::uint64_t, 1> lacks = {has_memory ? 0U : 1U};
+    if (const int status = agree(lacks); status != MPI_SUCCESS) return status;
+    communicator_.own().nonblocking_is_wrong[static_cast<std::size_t>(collective)] = false;
+    communicator_.run_without(lacks[0] != 0 ? nullptr : std::move(others));
     return MPI_SUCCESS;
 }
 

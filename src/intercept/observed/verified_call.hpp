@@ -10,6 +10,7 @@
 // What is only moved is compared as bytes; what is combined as result_comparison.hpp says. The application's operations are called once more.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,15 +49,16 @@ private:
     int run_vendor_reduction();
     int run_vendor_blocks();
     int add_magnitudes(std::vector<double>& sums);
-    int agree(std::uint64_t* words, int count);
-    int agree_on_nonblocking();
+    // The largest that any rank has of each.
+    template <std::size_t count>
+    int agree(std::array<std::uint64_t, count>& words);
+    int leave_nonblocking_to_vendor(Collective collective);
     int judge(std::string_view what, bool is_different, std::span<const double> magnitudes);
     std::string text(std::string_view what, std::optional<std::size_t> wrong, const std::vector<int>& flags) const;
     bool has_result() const;
     bool is_root() const { return call_.root == CallDescription::no_root || call_.root == communicator_.rank(); }
     bool is_in_place() const;
-    // Of all blocks, where that is what the result or the operand is.
-    std::uint64_t blocks() const { return static_cast<std::uint64_t>(communicator_.size()); }
+    std::uint64_t ranks() const { return static_cast<std::uint64_t>(communicator_.size()); }
 
     Communicator& communicator_;
     const ObservedArguments& arguments_;

@@ -32,10 +32,9 @@ VerifiedRequest::VerifiedRequest(Communicator& communicator, const ObservedArgum
         arguments.sent.buffer == MPI_IN_PLACE || (has_result() && arguments.sent.buffer == arguments.received.buffer);
     if (is_reduction(call.collective) && is_in_place) operand_.resize(call.bytes);
     const int count = static_cast<int>(arguments.received.count);
-    if (mpi.Type_contiguous(count, arguments.received.type, &type_) != MPI_SUCCESS ||
-        mpi.Type_commit(&type_) != MPI_SUCCESS)
-        throw std::bad_alloc();
-    if (call.form == CallForm::persistent && init() != MPI_SUCCESS) throw std::bad_alloc();
+    made_ = mpi.Type_contiguous(count, arguments.received.type, &type_);
+    if (made_ == MPI_SUCCESS) made_ = mpi.Type_commit(&type_);
+    if (made_ == MPI_SUCCESS && call.form == CallForm::persistent) made_ = init();
 }
 
 VerifiedRequest::~VerifiedRequest() {
@@ -68,6 +67,7 @@ int VerifiedRequest::init() {
 
 // Elements of reductions that run in the background have no gaps.
 int VerifiedRequest::begin() {
+    if (made_ != MPI_SUCCESS) return made_;
     if (!operand_.empty()) {
         const auto* first = static_cast<const std::byte*>(arguments_.received.buffer);
         std::copy(first, first + call_.bytes, operand_.begin());

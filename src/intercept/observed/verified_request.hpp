@@ -41,6 +41,7 @@ private:
     VerifiedText text_;
     ResultComparison comparison_;
     int rank_;
+    int made_ = MPI_SUCCESS;                 // what came of making what follows
     MPI_Datatype type_ = MPI_DATATYPE_NULL;  // of all elements of a message: the application may free its own meanwhile
     std::vector<std::byte> operand_;         // of a reduction in place
     std::vector<std::byte> own_;             // results, packed

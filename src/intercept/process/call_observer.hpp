@@ -22,8 +22,10 @@ public:
 
 class CallObserver {
 public:
-    // The one of the call that this thread is in; nullptr where nobody observes.
-    static CallObserver* current() { return current_; }
+    // The one of the call that this thread is in; nullptr where nobody observes, which costs a load where nobody ever does.
+    static CallObserver* current() { return may_be_any_ ? current_ : nullptr; }
+    // Before the first, and before other threads may be in MPI.
+    static void expect() { may_be_any_ = true; }
 
     CallObserver(const CallObserver&) = delete;
     CallObserver& operator=(const CallObserver&) = delete;
@@ -42,6 +44,7 @@ protected:
     ~CallObserver() { current_ = outer_; }
 
 private:
+    static inline bool may_be_any_ = false;
     static inline thread_local CallObserver* current_ = nullptr;
     CallObserver* outer_;
 };

@@ -17,6 +17,7 @@
 #include "base/hash.hpp"
 #include "intercept/process/attributes.hpp"
 #include "intercept/process/background.hpp"
+#include "intercept/process/call_observer.hpp"
 #include "intercept/process/device_memory.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/together.hpp"
@@ -175,6 +176,7 @@ void Process::start_world(std::string warning) {
     if (observe_calls_ != nullptr && (settings.check != CheckMode::off || settings.verify != 0)) {
         has_devices_anywhere_ = is_true_anywhere(DeviceMemory::may_be_any(), MPI_COMM_WORLD);
         notes_calls_ = true;
+        CallObserver::expect();
         observe_calls_();
     }
     has_world_ = true;

@@ -1,6 +1,7 @@
 // Turns on a core that ranks share.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace hcoll {
@@ -57,13 +58,13 @@ public:
     explicit Spins(bool oversubscribed)
         : fewest_(oversubscribed ? 0 : fewest), most_(oversubscribed ? 0 : most), now_(most_) {}
     int now() const { return now_; }
-    void succeeded() { now_ = now_ + now_ / 4 < most_ ? now_ + now_ / 4 : most_; }
-    void were_in_vain() { now_ = now_ / 2 > fewest_ ? now_ / 2 : fewest_; }
+    void succeeded() { now_ = std::min(now_ + now_ / 4, most_); }
+    void were_in_vain() { now_ = std::max(now_ / 2, fewest_); }
     // It gave a turn after that, for so long.
     void gave_turn(std::int64_t nanoseconds) {
         if (most_ == 0) return;
         most_ = nanoseconds >= turn_of_another_program ? most_at_such_a_turn : most;
-        if (now_ > most_) now_ = most_;
+        now_ = std::min(now_, most_);
     }
 
 private:
