@@ -74,6 +74,53 @@ TEST_P(LostMessagesOf, AreNoneHoweverTurnsAreTaken) {
     EXPECT_GT(furthest_ahead, 1U) << "nobody has run ahead";
 }
 
+// Rank 0 sends the same long messages to all others, of which the last asks for none before it has got one that comes behind them. The cells that wait
+// for it were all there are.
+TEST_P(LostMessagesOf, NoneWaitsForOneThatNobodyHasAskedFor) {
+    if (ranks_ < 3) GTEST_SKIP() << "a message has one receiver only";
+    constexpr std::size_t count = 5;
+    constexpr std::size_t cell_bytes = buffer_bytes / NodeMessages::cells;
+    const int last = ranks_ - 1;
+    std::vector<std::vector<std::byte>> sent;
+    for (std::size_t i = 0; i <= count; ++i) sent.emplace_back(40 * cell_bytes, static_cast<std::byte>(i + 1));
+    std::vector<std::vector<std::byte>> received(static_cast<std::size_t>(ranks_) * (count + 1));
+    const auto memory = [&](int rank, std::size_t which) -> std::vector<std::byte>& {
+        return received[static_cast<std::size_t>(rank) * (count + 1) + which];
+    };
+    const auto tag = [&](int rank, std::size_t which) {
+        return static_cast<std::uint32_t>(which * static_cast<std::size_t>(ranks_)) + static_cast<std::uint32_t>(rank);
+    };
+    std::size_t waits_for = 0;
+    const auto ask = [&](int rank, std::size_t which) {
+        memory(rank, which).resize(sent[which].size());
+        ++waits_for;
+        ASSERT_EQ(messages(rank).recv(0, tag(rank, which), memory(rank, which).data(), sent[which].size(), {}, 0), 0);
+    };
+    for (int rank = 0; rank < ranks_; ++rank) messages(rank).begin(0);
+    for (std::size_t which = 0; which < count; ++which)
+        for (int to = 1; to < ranks_; ++to)
+            ASSERT_EQ(messages(0).send(to, tag(to, which), sent[which].data(), sent[which].size(), {}, 0), 0);
+    ASSERT_EQ(messages(0).send(last, tag(last, count), sent[count].data(), sent[count].size(), {}, 0), 0);
+    waits_for += count * static_cast<std::size_t>(ranks_ - 1) + 1;
+    for (int rank = 1; rank < last; ++rank)
+        for (std::size_t which = 0; which < count; ++which) ask(rank, which);
+    ask(last, count);
+    bool has_asked = false;
+    std::vector<Token> completed;
+    for (int round = 0; round < 20'000 && completed.size() < waits_for; ++round)
+        for (int rank = 0; rank < ranks_; ++rank) {
+            const std::size_t before = completed.size();
+            ASSERT_EQ(messages(rank).progress(completed), 0);
+            if (rank != last || has_asked || completed.size() == before) continue;
+            has_asked = true;
+            for (std::size_t which = 0; which < count; ++which) ask(last, which);
+        }
+    EXPECT_EQ(completed.size(), waits_for);
+    for (int rank = 1; rank < ranks_; ++rank)
+        for (std::size_t which = 0; which < count + (rank == last ? 1 : 0); ++which)
+            EXPECT_EQ(memory(rank, which), sent[which]);
+}
+
 // The order of memory accesses is the machine's.
 TEST_P(LostMessagesOf, AreNoneBetweenThreads) {
     constexpr std::size_t collectives = 300;

@@ -100,6 +100,7 @@ Status NodeMessages::progress(std::vector<Token>& completed) {
     // A sender may need what this rank has not asked for out of its way, to send to another one.
     constexpr int polls_between = 8;
     if (++idle_ % polls_between != 0) return status;
+    if (active_ != 0) take_back_unasked();
     constexpr int polls_between_looks = 32 * polls_between;
     if (peers_of_node_ != nullptr && idle_ % polls_between_looks == 0 && peers_of_node_->look() != NodeBreak::none)
         return status_broken;

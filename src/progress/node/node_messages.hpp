@@ -13,7 +13,8 @@
 // Nothing is ever held up by a message of the same collective that nobody has asked for. The first fragment of a message goes
 // ahead; the others wait until the receiver has matched that one, and says so (a grant). A receiver moves what it has not
 // asked for out of a sender's cells when that one runs short of them: at most one cell for each message that a plan has in
-// flight.
+// flight. Where one of several receivers of a message has not asked for it, and the cells that wait for it are missing
+// elsewhere, the sender takes them back: that receiver's is a message of its own from then on.
 //
 // A message of a later collective stays where it is, in its lane, until the receiver comes to that one: a rank that runs ahead
 // is held back by its lanes and cells, and nobody keeps anything for it. It has nothing more to say in the collectives that
@@ -214,6 +215,9 @@ private:
     bool announce(Outgoing& message, Destination& destination);
     Status advance(Outgoing& message);
     void close(Outgoing& message);
+    bool holds_up_others(Outgoing& message);
+    void take_back_unasked();
+    void take_back(std::size_t message, std::uint64_t announced);
     Status advance_all();
 
     Status poll(int from);

@@ -193,6 +193,56 @@ void NodeMessages::close(Outgoing& message) {
     for (std::uint64_t fragment = 0; fragment < message.filled; ++fragment) release(rank_, message.cell_of[fragment]);
 }
 
+// Are there cells that wait for a receiver that has not asked, and are they, or what follows them, missing elsewhere?
+bool NodeMessages::holds_up_others(Outgoing& message) {
+    if (message.open || message.filled < 2) return false;
+    bool any_unasked = false;
+    bool any_waits = false;
+    for (Destination& each : message.destinations) {
+        if (each.next != 0 && !each.granted) each.granted = is_granted(each);
+        any_unasked = any_unasked || !each.granted;
+        any_waits = any_waits || (each.granted && each.next == message.filled);
+    }
+    return any_unasked && (is_short_ || any_waits);
+}
+
+void NodeMessages::take_back_unasked() {
+    for (std::size_t i = 0, before = active_; i < before; ++i)
+        for (const std::uint64_t announced : {0, 1})
+            if (holds_up_others(outgoing_[i])) take_back(i, announced);
+}
+
+// From those that have not asked, and have been told of so many fragments: 0 or 1.
+void NodeMessages::take_back(std::size_t index, std::uint64_t announced) {
+    std::vector<Destination> unasked;
+    std::vector<Destination>& all = outgoing_[index].destinations;
+    for (std::size_t i = 0; i < all.size();) {
+        if (all[i].granted || all[i].next != announced) {
+            ++i;
+            continue;
+        }
+        unasked.push_back(all[i]);
+        all[i] = all.back();
+        all.pop_back();
+    }
+    if (unasked.empty()) return;
+    const Outgoing& shared = outgoing_[index];
+    for (std::uint64_t fragment = announced; fragment < shared.filled; ++fragment)
+        for (std::size_t i = 0; i < unasked.size(); ++i)
+            release(rank_, shared.cell_of[fragment % most_cells_of_message]);
+    const std::size_t own = shared.destinations.empty() ? index : active_;
+    if (own != index) add_outgoing();  // the others may move
+    Outgoing& message = outgoing_[own];
+    const Outgoing& from = outgoing_[index];
+    message.data = from.data;
+    message.units = from.units;
+    message.elements = from.elements;
+    message.fragments = from.fragments;
+    message.filled = announced;
+    message.open = false;
+    message.destinations = std::move(unasked);
+}
+
 Status NodeMessages::advance_all() {
     for (std::size_t i = 0; i < active_;) {
         Outgoing& message = outgoing_[i];
