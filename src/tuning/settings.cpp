@@ -127,6 +127,32 @@ Problem parse_cores(std::string_view text, std::vector<int>& cores) {
     return std::nullopt;
 }
 
+Problem parse_watchdog(std::string_view text, WatchLimit& limit) {
+    using std::chrono::milliseconds;
+    constexpr milliseconds shortest{100};
+    constexpr milliseconds longest = std::chrono::hours{24};
+    const std::string word = to_lower(text);
+    if (word == "signal") {
+        limit = {.kind = WatchLimit::Kind::signal};
+        return std::nullopt;
+    }
+    const std::optional<bool> is_on = word == "1" ? std::nullopt : parse_switch(word);
+    if (is_on == false) {
+        limit = {};
+        return std::nullopt;
+    }
+    const auto duration = parse_duration(word);
+    if (!duration || *duration < shortest || *duration > longest)
+        return fmt::format("'{}' is neither off nor signal nor a time from 100ms to 24h, as in 60s", text);
+    limit = {.kind = WatchLimit::Kind::duration, .duration = *duration};
+    return std::nullopt;
+}
+
+std::string watchdog_text(const WatchLimit& limit) {
+    if (limit.kind == WatchLimit::Kind::off) return "off";
+    return limit.kind == WatchLimit::Kind::signal ? "signal" : duration_text(limit.duration);
+}
+
 std::string cores_text(const std::vector<int>& cores) {
     if (cores.empty()) return "auto";
     std::string text;
@@ -259,6 +285,12 @@ const std::vector<Setting>& registry() {
          true,
          [](Settings& settings, std::string_view text) { return parse_number(text, 0, 1ULL << 30, settings.verify); },
          [](const Settings& settings) { return std::to_string(settings.verify); }},
+        {"LIBHCOLL_WATCHDOG", "time", "off, signal, or a time from 100ms to 24h, as in 60s",
+         "where a rank is longer in a collective, or waits longer for one that it has begun, all ranks are asked where they are, and one "
+         "of them writes what each of them waits for, and who is waited for, to standard error; the job goes on. So it is on SIGUSR2 to any rank, "
+         "where the program leaves that signal alone; signal: only then. Processes listen at a TCP port for it",
+         true, [](Settings& settings, std::string_view text) { return parse_watchdog(text, settings.watchdog); },
+         [](const Settings& settings) { return watchdog_text(settings.watchdog); }},
         {"LIBHCOLL_SPARSE", "switch", "0 or 1",
          "1 keeps to neighbors: collectives run around the ring or along the line of ranks, so that n ranks that use "
          "MPI_COMM_WORLD alone open 2 n connections, where the MPI library opens them when they are needed; algorithms "

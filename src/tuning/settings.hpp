@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -81,6 +82,13 @@ inline constexpr std::string_view bits_promise_names[] = {"fixed", "free"};
 enum class CheckMode : std::uint8_t { off, abort, warn };
 inline constexpr std::string_view check_mode_names[] = {"0", "1", "warn"};
 
+// LIBHCOLL_WATCHDOG: after how long in a call ranks are asked where they are.
+struct WatchLimit {
+    enum class Kind : std::uint8_t { off, signal, duration } kind = Kind::off;  // signal: on SIGUSR2 alone
+    std::chrono::milliseconds duration{0};
+    friend bool operator==(const WatchLimit&, const WatchLimit&) = default;
+};
+
 // LIBHCOLL_SETUP_CALLS=auto.
 inline constexpr std::uint64_t automatic_setup_calls = ~std::uint64_t{0};
 
@@ -110,8 +118,11 @@ struct Settings {
     TuneMode tune = TuneMode::automatic;
     BitsPromise bits = BitsPromise::fixed;
     CheckMode check = CheckMode::off;
+    WatchLimit watchdog;
     LogLevel log = LogLevel::warn;
 
+    bool watches() const { return watchdog.kind != WatchLimit::Kind::off; }
+    bool observes_calls() const { return check != CheckMode::off || verify != 0 || watches(); }
     bool leave_all_to_vendor() const {
         const auto is_vendor = [](const AlgorithmChoice& each) { return each.kind == AlgorithmChoice::Kind::vendor; };
         return std::all_of(choices.begin(), choices.end(), is_vendor) &&

@@ -46,6 +46,32 @@ std::string size_text(std::uint64_t bytes) {
     return std::to_string(bytes);
 }
 
+namespace {
+
+constexpr std::pair<std::string_view, std::int64_t> units_of_time[] = {
+    {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}};
+
+}  // namespace
+
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || value < 0) return std::nullopt;
+    std::string unit = to_lower(text.substr(static_cast<std::size_t>(end - text.data())));
+    if (unit.empty()) unit = "s";
+    for (const auto& [name, milliseconds] : units_of_time)
+        if (unit == name && value <= std::numeric_limits<std::int64_t>::max() / milliseconds)
+            return std::chrono::milliseconds(value * milliseconds);
+    return std::nullopt;
+}
+
+std::string duration_text(std::chrono::milliseconds duration) {
+    for (const auto& [name, milliseconds] : units_of_time)
+        if (duration.count() != 0 && duration.count() % milliseconds == 0)
+            return fmt::format("{}{}", duration.count() / milliseconds, name);
+    return "0s";
+}
+
 std::optional<bool> parse_switch(std::string_view text) {
     const std::string word = to_lower(text);
     for (const std::string_view yes : {"1", "yes", "on", "true"})

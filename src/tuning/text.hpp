@@ -1,6 +1,7 @@
 // Reading and writing the small words of settings: sizes, yes and no, names and what was probably meant by them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,6 +16,12 @@ std::optional<std::uint64_t> parse_size(std::string_view text);
 
 // The shortest form that parse_size reads back.
 std::string size_text(std::uint64_t bytes);
+
+// "500ms", "60s" or "60", "5m", "1h", in whole numbers; nothing for anything else.
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+
+// The shortest form that parse_duration reads back.
+std::string duration_text(std::chrono::milliseconds duration);
 
 // 1 0 yes no on off true false, in any case.
 std::optional<bool> parse_switch(std::string_view text);

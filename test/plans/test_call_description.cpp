@@ -1,7 +1,7 @@
 // How calls that differ are told.
 #include <gtest/gtest.h>
 
-#include "intercept/observed/call_description.hpp"
+#include "watch/call_description.hpp"
 
 namespace hcoll {
 

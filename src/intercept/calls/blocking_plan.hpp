@@ -47,13 +47,18 @@ private:
 
 inline Status run_by_engine(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers,
                             LocalOperations& operations) {
+    constexpr unsigned int looks_between_notes = 1024;
     Status status = own.engine.start(plan, buffers, own.transport, operations);
+    WaitNote* note = WaitNote::current();
+    unsigned int looks = 0;
     while (status == MPI_SUCCESS && !own.engine.done()) {
         if constexpr (is_simulated) own.network.may_wait(!own.engine.has_work());
         status = own.engine.advance();
         if (Background::calls_must_move()) [[unlikely]]
             Background::get().in_flight().drive();
         CancellationAtPoints::here();
+        if (note != nullptr && ++looks % looks_between_notes == 0) [[unlikely]]
+            note->set(own.engine.waits_for());
     }
     return status;
 }

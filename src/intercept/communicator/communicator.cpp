@@ -178,6 +178,7 @@ int Communicator::attach(MPI_Comm handle, Communicator*& state) {
     const Settings& settings = Process::get().agreed()->settings;
     state->handle_ = handle;
     state->observed_calls_ = 0;
+    state->watched_as_ = WatchRecord::unknown;
     state->calls_ = 0;
     state->bytes_ = 0;
     state->mode_ = Mode::counting;
@@ -364,6 +365,7 @@ void Communicator::retire() {
     Communicator* expected = this;
     recent_.get()[recent_index(key)].compare_exchange_strong(expected, nullptr);
     handle_ = MPI_COMM_NULL;
+    if (watched_as_ != WatchRecord::unknown) WatchRecord::get()->forget(std::exchange(watched_as_, WatchRecord::unknown));
     Registry::put(known.unused, *this);
 }
 

@@ -25,6 +25,7 @@
 #include "intercept/process/attributes.hpp"
 #include "intercept/process/process.hpp"
 #include "intercept/process/reach.hpp"
+#include "watch/watch_record.hpp"
 
 namespace hcoll {
 
@@ -93,6 +94,9 @@ public:
     std::uint64_t count_observed() { return ++observed_calls_; }
     // It was an error of this rank's arguments, which the others' calls may not have had.
     void uncount_observed() { --observed_calls_; }
+    // By which number the process's WatchRecord knows it.
+    int watched_as() const { return watched_as_; }
+    void set_watched_as(int number) { watched_as_ = number; }
     // Where all ranks wait for all: sets it up, if its ranks have agreed on their settings and it is not yet.
     static int set_up_now(MPI_Comm handle);
     // After MPI_Comm_set_info, on all its ranks: what it asks to run (chosen_calls.hpp) is run from now on.
@@ -200,6 +204,7 @@ private:
     int size_ = 0;
     Reach reach_ = Reach::beyond;
     std::uint64_t observed_calls_ = 0;
+    int watched_as_ = WatchRecord::unknown;
     std::uint64_t calls_ = 0;                      // that were counted
     std::uint64_t bytes_ = 0;                      // of those
     std::uint64_t look_at_ = 0;                    // after so many calls it is time to set it up

@@ -7,6 +7,7 @@
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/observed/observed_wrappers.hpp"
+#include "intercept/observed/watched_call.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/process.hpp"
 
@@ -30,13 +31,17 @@ void find_onward(const hcoll_vendor& library) {
 void (*set_wrapper)(int, void*) = nullptr;
 
 // Calls of collectives come by those that observe them from now on.
-void observe_calls() {
+void observe_calls(const Settings& settings) {
 #define HCOLL_OBSERVED_FUNCTION(name) set_wrapper(HCOLL_FUNCTION_##name, reinterpret_cast<void*>(observed_##name));
 #define HCOLL_OBSERVED_EXTENSION_FUNCTION(name) \
     set_wrapper(HCOLL_EXTENSION_FUNCTION_##name, reinterpret_cast<void*>(observed_##name));
 #include "intercept/observed/observed_functions.def"
 #undef HCOLL_OBSERVED_FUNCTION
 #undef HCOLL_OBSERVED_EXTENSION_FUNCTION
+    if (!settings.watches() || !start_watch(settings)) return;
+#define HCOLL_WATCHED_FUNCTION(name, waits) set_wrapper(HCOLL_FUNCTION_##name, reinterpret_cast<void*>(watched_##name));
+#include "intercept/observed/watched_functions.def"
+#undef HCOLL_WATCHED_FUNCTION
 }
 
 }  // namespace

@@ -111,6 +111,7 @@ ObservedCall::ObservedCall(const ObservedArguments& arguments) : arguments_(argu
         call_.set_operation(name_of_operation(arguments.op));
         call_.set_type(name_of_type(arguments.received.type));
     }
+    if (WatchRecord::get() != nullptr) watched_.emplace(*communicator, call_, number_);
 }
 
 ObservedCall::~ObservedCall() = default;
@@ -139,6 +140,7 @@ int ObservedCall::end(int status) {
     // This rank alone may have made a call that is wrong, and goes on.
     if (communicator_ != nullptr && is_error_of_arguments(status)) {
         communicator_->uncount_observed();
+        if (watched_) watched_->make_void();
         return status;
     }
     if (verified_ == nullptr || ran_.empty() || ran_ == "vendor") return status;
@@ -155,6 +157,7 @@ int ObservedCall::decide(std::string_view what, std::string_view why) {
 
 // A name that is too long for it is a decision all the same.
 void ObservedCall::note_decision(std::string_view what) {
+    if (watched_) watched_->decide(what);
     if (is_to_be_verified_) ran_.assign(what.substr(0, most_of_name));
 }
 

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "intercept/communicator/communicator.hpp"
-#include "intercept/observed/call_description.hpp"
+#include "intercept/observed/watched_call.hpp"
+#include "watch/call_description.hpp"
 #include "intercept/process/call_observer.hpp"
 
 namespace hcoll {
@@ -55,6 +57,7 @@ private:
     std::unique_ptr<VerifiedCall> verified_;  // where its result is compared
     std::string ran_;                         // where that is
     const ObservedArguments& arguments_;
+    std::optional<WatchedCall> watched_;
 };
 
 }  // namespace hcoll

@@ -1,12 +1,17 @@
 #include "intercept/observed/observed_wrappers.hpp"
 
 #include "intercept/observed/observed_call.hpp"
+#include "intercept/observed/watched_call.hpp"
 
 namespace hcoll {
 
 namespace {
 
 using Side = ObservedArguments::Side;
+
+#define HCOLL_WATCHED_FUNCTION(name, waits) constexpr char name_of_##name[] = "MPI_" #name;
+#include "intercept/observed/watched_functions.def"
+#undef HCOLL_WATCHED_FUNCTION
 
 template <typename Call>
 int observed(const ObservedArguments& arguments, Call&& call) {
@@ -85,6 +90,19 @@ int see_allgather(const void* send, Count send_count, MPI_Datatype send_type, vo
                     [&] { return wrapper(send, send_count, send_type, receive, receive_count, receive_type, comm); });
 }
 
+template <typename Function>
+struct Watched;
+template <typename... Arguments>
+struct Watched<int(Arguments...)> {
+    template <int (*wrapper)(Arguments...), const char* name, bool waits>
+    static int call(Arguments... arguments) {
+        const WatchedCall seen(name, waits);
+        const int status = wrapper(arguments...);
+        if constexpr (name == name_of_Finalize) WatchRecord::get()->note_finalized();
+        return status;
+    }
+};
+
 }  // namespace
 
 #define HCOLL_SEEN(name, ...) decltype(wrap_##name)* const observed_##name = __VA_ARGS__
@@ -111,5 +129,11 @@ HCOLL_SEEN(Bcast_init, see_bcast<CallForm::persistent, wrap_Bcast_init>);
 HCOLL_SEEN(Reduce_init, see_reduce<CallForm::persistent, wrap_Reduce_init>);
 HCOLL_SEEN(Allreduce_init, see_allreduce<CallForm::persistent, wrap_Allreduce_init>);
 #undef HCOLL_SEEN
+
+#define HCOLL_WATCHED_FUNCTION(name, waits)        \
+    decltype(wrap_##name)* const watched_##name = \
+        &Watched<decltype(wrap_##name)>::call<&wrap_##name, name_of_##name, waits>;
+#include "intercept/observed/watched_functions.def"
+#undef HCOLL_WATCHED_FUNCTION
 
 }  // namespace hcoll

@@ -12,4 +12,9 @@ namespace hcoll {
 #undef HCOLL_OBSERVED_FUNCTION
 #undef HCOLL_OBSERVED_EXTENSION_FUNCTION
 
+// The same of calls that wait and begin no collective, where a setting watches.
+#define HCOLL_WATCHED_FUNCTION(name, waits) extern decltype(wrap_##name)* const watched_##name;
+#include "intercept/observed/watched_functions.def"
+#undef HCOLL_WATCHED_FUNCTION
+
 }  // namespace hcoll

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "intercept/communicator/communicator.hpp"
-#include "intercept/observed/call_description.hpp"
+#include "watch/call_description.hpp"
 
 namespace hcoll {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "intercept/communicator/communicator.hpp"
-#include "intercept/observed/call_description.hpp"
+#include "watch/call_description.hpp"
 #include "intercept/observed/result_comparison.hpp"
 
 namespace hcoll {

@@ -173,11 +173,11 @@ void Process::start_world(std::string warning) {
     print_warnings(rank == 0);
     if (settings.enable) Background::get().agree(settings.progress);
     if (settings.enable && !settings.sparse) placements_.start_world(rank, size, settings.topology);
-    if (observe_calls_ != nullptr && (settings.check != CheckMode::off || settings.verify != 0)) {
+    if (observe_calls_ != nullptr && settings.observes_calls()) {
         has_devices_anywhere_ = is_true_anywhere(DeviceMemory::may_be_any(), MPI_COMM_WORLD);
         notes_calls_ = true;
         CallObserver::expect();
-        observe_calls_();
+        observe_calls_(settings);
     }
     has_world_ = true;
     agreeing.unlock();

@@ -34,8 +34,9 @@ public:
     struct Opening {
         const char* version_text;  // of MPI_Get_library_version
         void (*stand_aside)();     // makes every interposed function jump straight to the MPI library; may be nullptr
-        void (*observe_calls)() =
-            nullptr;  // has collectives be observed (observed_call.hpp) from now on; may be nullptr
+        // Has collectives be observed (observed_call.hpp) from now on, and, where the settings watch, calls that wait; on all ranks of MPI_COMM_WORLD.
+        // May be nullptr.
+        void (*observe_calls)(const Settings& settings) = nullptr;
         void (*release_communicators)() = nullptr;  // at finalize, while MPI still works
     };
 
@@ -120,7 +121,7 @@ private:
     static PerProcess<Process*> instance_;
     std::string library_line_;
     void (*stand_aside_)();
-    void (*observe_calls_)();
+    void (*observe_calls_)(const Settings&);
     void (*release_communicators_)();
     pid_t process_id_;
     std::vector<std::string> warnings_;  // about the settings of this process; not yet printed

@@ -54,6 +54,24 @@ void Engine::begin_part(Part part) {
     other_part_s_.clear();
 }
 
+WaitNote::Wait Engine::waits_for() const {
+    WaitNote::Wait found;
+    if (done()) return found;
+    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+        if (slots_[slot].unfinished == 0) continue;
+        for (std::uint32_t index = 0; index < step_count_; ++index) {
+            const Token token = slot * step_count_ + index;
+            const Step& each = step(index);
+            if (finished_[token] != 0 || waiting_[token] != 0 || !each.is_communication()) continue;
+            const auto number = static_cast<int>(phase_->first_step + index);
+            if (each.kind == StepKind::recv) return {WaitNote::What::receive, each.peer, number};
+            if (each.kind == StepKind::send) found = {WaitNote::What::send, each.peer, number};
+            if (each.kind == StepKind::collective) found = {WaitNote::What::leaders, -1, number};
+        }
+    }
+    return found;
+}
+
 void Engine::abandon() { *this = Engine(); }
 
 // Does what can be done, beginning phases as they come.

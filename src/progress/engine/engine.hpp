@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "algorithms/plan.hpp"
+#include "base/wait_note.hpp"
 
 namespace hcoll {
 
@@ -120,6 +121,8 @@ public:
     std::uint64_t events() const { return events_[0] + events_[1]; }
     // The same of the callers' part of plans, or of the rest.
     std::uint64_t events(bool by_caller) const { return events_[by_caller ? 1 : 0]; }
+    // A message or a collective that is under way, for people: a receive, where there is one. Looks at all of them.
+    WaitNote::Wait waits_for() const;
     // Forgets the run, after an error.
     void abandon();
 

@@ -20,6 +20,15 @@ inline constexpr std::uint64_t longest_in_order = 1024;
 // More of them, up to the last receive, could fill what a transport has for messages that nobody has come to yet.
 inline constexpr std::uint32_t most_steps_in_order = 32;
 
+inline void note_step(WaitNote& note, const InOrderStep& step) {
+    if (step.kind == StepKind::recv)
+        note.set({.what = WaitNote::What::receive, .rank = step.peer});
+    else if (step.kind == StepKind::send)
+        note.set({.what = WaitNote::What::send, .rank = step.peer});
+    else
+        note.clear();
+}
+
 // The plan has a sequence. Returns when this rank's part is over, or with what went wrong. `Carrier` is a Transport and `Operations`
 // are LocalOperations: of the types that they are, so that a message costs no call that could be a part of this.
 template <typename Carrier, typename Operations>
@@ -27,6 +36,7 @@ inline Status run_in_order(const Plan& plan, const RunBuffers& buffers, Carrier&
     Token begun = 0;  // sends, of which some are over at once
     Token over = 0;   // of those, from the first on
     Status status = 0;
+    WaitNote* note = WaitNote::current();
     const InOrderStep* end = plan.sequence.data() + plan.sequence.size();
     for (const InOrderStep* next = plan.sequence.data(); next != end;) {
         const InOrderStep& step = *next++;
@@ -36,6 +46,8 @@ inline Status run_in_order(const Plan& plan, const RunBuffers& buffers, Carrier&
             over = wanted;
             if (status = transport.finish_sends(over); status != 0) return status;
         }
+        if (note != nullptr) [[unlikely]]
+            note_step(*note, is_exchange ? *next : step);
         switch (step.kind) {
             case StepKind::send: {
                 const std::byte* source = buffers.address(step.source_buffer, step.source);

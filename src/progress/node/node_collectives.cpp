@@ -47,6 +47,7 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
       operands_(static_cast<std::size_t>(placement.ranks())),
       accumulator_(accumulator != nullptr ? std::move(accumulator) : make_accumulator()) {
     hcoll::check(placement.nodes() == 1 && ranks_ > 1, "a segment is of the ranks of one node");
+    waiting_.tell_areas(base_, area_bytes_);
     const bool by_socket = ranks_ > flat_ranks && placement.is_in_rank_order() && placement.sockets_of_node(0) > 1;
     const int group_ranks = ranks_ <= flat_ranks ? ranks_ : flat_ranks;
     int group = -1;

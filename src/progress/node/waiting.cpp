@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "base/wait_note.hpp"
 #include "progress/engine/cancellation.hpp"
 #include "progress/node/futex.hpp"
 #include "progress/node/turns.hpp"
@@ -90,6 +91,17 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
         drive();
     }
     spins_.were_in_vain();
+    WaitNote* note = WaitNote::current();
+    if (note == nullptr) return wait_long(flag, value);
+    if (areas_ != nullptr) {
+        const std::ptrdiff_t offset = reinterpret_cast<const std::byte*>(&flag) - areas_;
+        note->set({.what = WaitNote::What::flag, .rank = static_cast<int>(offset / static_cast<std::ptrdiff_t>(area_bytes_))});
+    }
+    wait_long(flag, value);
+    note->clear();
+}
+
+void Waiting::wait_long(Flag& flag, std::uint64_t value) {
     const CancellationAtPoints cancellation;
     if (core_.is_likely() && poll(flag, value)) return;
     for (int i = 1, vain = 0; i <= most_turns && vain <= most_vain_turns_; ++i) {

@@ -61,6 +61,12 @@ public:
         wait(flag, value);
     }
 
+    // Each rank's flags are in an area of so many bytes, one after another from `base` on.
+    void tell_areas(const std::byte* base, std::size_t bytes) {
+        areas_ = base;
+        area_bytes_ = bytes;
+    }
+
     // Drives what else the process has under way. Throws NodeFailure where that fails.
     void drive();
     bool is_oversubscribed() const { return core_.is_oversubscribed(); }
@@ -77,6 +83,7 @@ public:
 
 private:
     void wait(Flag& flag, std::uint64_t value);
+    void wait_long(Flag& flag, std::uint64_t value);
     bool poll(Flag& flag, std::uint64_t value);
     void look_at_peers();
     [[noreturn]] void throw_again() const;
@@ -87,6 +94,8 @@ private:
     Status (*progress_)(void*);
     void* context_;
     NodePeers* peers_;
+    const std::byte* areas_ = nullptr;
+    std::size_t area_bytes_ = 1;
     NodeFailure failure_{NodeBreak::none, 0};
 };
 

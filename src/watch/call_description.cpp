@@ -1,4 +1,4 @@
-#include "intercept/observed/call_description.hpp"
+#include "watch/call_description.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,112 @@
+#include "watch/rank_state.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace hcoll {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t most_ranges = 64;
+
+Json json_of(const RankState::Call& call) {
+    return Json::array({call.communicator, call.number, call.text, call.runs, call.seconds,
+                        static_cast<int>(call.wait.what), call.wait.rank, call.wait.step, call.is_only_begun});
+}
+
+RankState::Call call_of(const Json& from) {
+    return {.communicator = from.at(0),
+            .number = from.at(1),
+            .text = from.at(2),
+            .runs = from.at(3),
+            .seconds = from.at(4),
+            .wait = {static_cast<WaitNote::What>(from.at(5).get<int>()), from.at(6), from.at(7)},
+            .is_only_begun = from.at(8)};
+}
+
+Json json_of(const RankState::Communicator& communicator) {
+    Json members = Json::array();
+    const std::size_t count = std::min(communicator.members.size(), most_ranges);
+    for (std::size_t i = 0; i < count; ++i) {
+        const RankRange& range = communicator.members[i];
+        members.push_back({range.first, range.count, range.step});
+    }
+    return Json::array({communicator.key, communicator.name, communicator.entered, members,
+                        communicator.has_all_members && count == communicator.members.size()});
+}
+
+RankState::Communicator communicator_of(const Json& from) {
+    RankState::Communicator communicator{.key = from.at(0), .name = from.at(1), .entered = from.at(2)};
+    for (const Json& range : from.at(3)) communicator.members.push_back({range.at(0), range.at(1), range.at(2)});
+    communicator.has_all_members = from.at(4);
+    return communicator;
+}
+
+}  // namespace
+
+std::vector<RankRange> ranges_of(const std::vector<int>& ranks) {
+    std::vector<RankRange> ranges;
+    for (const int rank : ranks) {
+        if (!ranges.empty()) {
+            RankRange& last = ranges.back();
+            const int distance = rank - (last.first + (last.count - 1) * last.step);
+            if (last.count == 1 && distance > 0) last.step = distance;
+            if (distance == last.step) {
+                ++last.count;
+                continue;
+            }
+        }
+        ranges.push_back({rank, 1, 1});
+    }
+    return ranges;
+}
+
+int rank_at(const std::vector<RankRange>& ranges, int index) {
+    if (index < 0) return -1;
+    for (const RankRange& range : ranges) {
+        if (index < range.count) return range.first + index * range.step;
+        index -= range.count;
+    }
+    return -1;
+}
+
+std::string RankState::to_text() const {
+    Json json = {{"rank", rank},           {"process", process}, {"host", host},
+                 {"finalized", has_finalized}, {"outside", outside}, {"calls", Json::array()},
+                 {"past", Json::array()},  {"communicators", Json::array()}};
+    for (const Call& call : calls) json["calls"].push_back(json_of(call));
+    for (const PastCall& each : past) json["past"].push_back({json_of(each.call), each.ago});
+    for (const Communicator& communicator : communicators) json["communicators"].push_back(json_of(communicator));
+    // Names come from the application, and may be of any bytes.
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<RankState> RankState::of(std::string_view text) {
+    try {
+        const Json json = Json::parse(text);
+        RankState state{.rank = json.at("rank"),
+                        .process = json.at("process"),
+                        .host = json.at("host"),
+                        .has_finalized = json.at("finalized"),
+                        .outside = json.at("outside")};
+        for (const Json& call : json.at("calls")) state.calls.push_back(call_of(call));
+        for (const Json& each : json.at("past")) state.past.push_back({call_of(each.at(0)), each.at(1)});
+        for (const Json& each : json.at("communicators")) state.communicators.push_back(communicator_of(each));
+        const auto is_wrong = [&](const Call& call) {
+            return call.communicator < no_communicator ||
+                   call.communicator >= static_cast<int>(state.communicators.size());
+        };
+        if (std::any_of(state.calls.begin(), state.calls.end(), is_wrong)) return std::nullopt;
+        if (std::any_of(state.past.begin(), state.past.end(),
+                        [&](const PastCall& each) { return is_wrong(each.call); }))
+            return std::nullopt;
+        return state;
+    } catch (const Json::exception&) {
+        return std::nullopt;
+    }
+}
+
+}  // namespace hcoll

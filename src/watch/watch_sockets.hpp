@@ -1,0 +1,83 @@
+// How processes of a job ask one another where they are while MPI hangs: each listens at a TCP port, and answers who knows the job's secret
+// (LIBHCOLL_WATCHDOG). Without MPI.
+#pragma once
+
+#include <poll.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hcoll {
+
+// Where one process is found, as ranks tell one another in MPI_Init: plain bytes.
+struct WatchAddress {
+    std::array<std::uint32_t, 4> addresses{};  // IPv4 of its host, in network order; 0: none
+    std::uint64_t host = 0;                    // its name, hashed
+    std::array<std::uint64_t, 2> secret{};     // that of rank 0 is the job's
+    std::int32_t process = 0;
+    std::uint16_t port = 0;  // 0: it cannot be asked
+    std::uint16_t unused = 0;
+};
+std::string address_text(const WatchAddress& address);
+
+class WatchSockets {
+public:
+    enum class Question : char { state = 's', collect = 'c' };
+    struct Answer {
+        enum class Outcome : std::uint8_t { answered, refused, silent } outcome = Outcome::silent;
+        std::string text{};
+    };
+    // What another one wants to know; `said` comes with the question.
+    using OnQuestion = std::function<std::string(Question, std::string_view said)>;
+
+    // Opens the port; address().port is 0 where that fails.
+    WatchSockets();
+    ~WatchSockets();
+    WatchSockets(const WatchSockets&) = delete;
+    WatchSockets& operator=(const WatchSockets&) = delete;
+
+    const WatchAddress& address() const { return address_; }
+    // Of all processes, by rank.
+    void meet(std::vector<WatchAddress> all, OnQuestion on_question);
+    const std::vector<WatchAddress>& all() const { return all_; }
+    // What serve() is to be called after: somebody asks, or goes on with it.
+    void add_polled(std::vector<pollfd>& polled) const;
+    // Hears and answers who has come, as far as that goes without waiting: two processes may ask each other.
+    void serve();
+    // Asks the processes of those ranks, many at the same time, and answers who asks meanwhile. Gives up on each after `patience`, and on all as soon as
+    // `gives_up` says so. The answers in the order of `ranks`.
+    std::vector<Answer> ask(std::span<const int> ranks, Question question, std::string_view said,
+                            std::chrono::milliseconds patience, const std::function<bool()>& gives_up);
+
+private:
+    using Clock = std::chrono::steady_clock;
+    // With one that asks this one.
+    struct Incoming {
+        int socket = -1;
+        Clock::time_point until;
+        std::string got{};
+        std::string answer{};
+        std::size_t sent = 0;
+        bool is_over = false;
+    };
+    void go_on(Incoming& incoming) const;
+
+    struct Conversation;
+    bool begin(Conversation& conversation) const;
+    void go_on(Conversation& conversation) const;
+    std::string message(Question question, std::string_view said) const;
+
+    WatchAddress address_;
+    int listener_ = -1;
+    std::vector<WatchAddress> all_;
+    OnQuestion on_question_;
+    std::vector<Incoming> incoming_;
+};
+
+}  // namespace hcoll

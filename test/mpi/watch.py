@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Jobs that hang, and the text that LIBHCOLL_WATCHDOG has for them; then they are let go, and end as if nothing had been.
+
+  watch.py FLAVOUR --build DIR
+"""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RANKS = 4
+failures = []
+
+
+def expect(is_so, what, output):
+    if not is_so:
+        failures.append(what)
+        print(f"FAIL: {what}\n{output}", file=sys.stderr)
+
+
+class Hang:
+    """A job that hangs. Its output is read line by line, to know how far it is."""
+
+    def __init__(self, flavour, build, folder, case, settings, limit="300ms"):
+        self.file = os.path.join(folder, "go-on")
+        if os.path.exists(self.file):
+            os.remove(self.file)
+        command = [os.path.join(SOURCE, "scripts", "mpirun-test"), flavour, str(RANKS)]
+        for setting in [f"LD_PRELOAD={os.path.join(build, 'lib', 'libhcoll.so')}", f"LIBHCOLL_WATCHDOG={limit}",
+                        "LIBHCOLL_SETUP_CALLS=1", *settings]:
+            command += ["-e", setting]
+        command += ["--", os.path.join(build, "test", "bin", f"hanging.{flavour}"), "--case", case, "--until", self.file]
+        self.output = ""
+        self.job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                    errors="replace", env=dict(os.environ, HCOLL_TEST_TIMEOUT="60"))
+
+    def read_until(self, pattern):
+        """All that was written up to a line with that, or to the end."""
+        while True:
+            line = self.job.stdout.readline()
+            if not line:
+                return False
+            self.output += line
+            if re.search(pattern, line):
+                return True
+
+    def processes(self):
+        """Of all ranks."""
+        found = {}
+        while len(found) < RANKS and self.read_until(r"rank \d+ is process \d+"):
+            found = {int(rank): int(process) for rank, process in re.findall(r"rank (\d+) is process (\d+)", self.output)}
+        return found
+
+    def go_on(self):
+        with open(self.file, "w", encoding="utf-8"):
+            pass
+        self.read_until("nothing more comes")
+        return self.job.wait()
+
+
+def told(hang, what, patterns, ends_well=True):
+    """The text comes, with all of that, and once; the job then goes on to its end."""
+    hang.read_until(r"What is waited for|wait for each other|is inside$|No rank is in")
+    for pattern in patterns:
+        expect(re.search(pattern, hang.output), f"{what}: {pattern}", hang.output)
+    if ends_well:
+        status = hang.go_on()
+        expect(status == 0 and "ok hanging" in hang.output, f"{what}: the job goes on (exit status {status})", hang.output)
+    expect(hang.output.count("LIBHCOLL_WATCHDOG") == 1, f"{what}: one text", hang.output)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("flavour")
+    parser.add_argument("--build", required=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="hcoll_watch_") as folder:
+
+        def hang(case, *settings, **others):
+            return Hang(arguments.flavour, arguments.build, folder, case, settings, **others)
+
+        late = [r"rank \d has been in MPI_Allreduce for 0\.\d s\. 4 ranks:",
+                r"MPI_Allreduce of MPI_SUM, 4000 bytes of int32, the 5th collective on a duplicate of MPI_COMM_WORLD",
+                r"rank 3: in no call that is watched, .*its last collective was the 4th, MPI_Allreduce",
+                r"process \d+ on \S+; its last collectives: the 4th, MPI_Allreduce.* ago, took 0\.",
+                r"What is waited for: rank 3$"]
+        told(hang("late", "LIBHCOLL_ALLREDUCE=shared"), "shared memory",
+             late + ["running shared", r"waits for rank \d in shared memory"])
+        told(hang("late", "LIBHCOLL_ALLREDUCE=vendor"), "the MPI library's",
+             late + [r"ranks 0-2: .*inside the MPI library, for .*; rank 3 has not come to it"])
+        told(hang("late", "LIBHCOLL_ALLREDUCE=ring", "LIBHCOLL_TOPOLOGY=4x1"), "a plan", late + [r"running ring.*waits for a message of rank \d \(step \d+ of its plan\)"])
+        told(hang("late", "LIBHCOLL_ENABLE=0"), "the library is off", late + ["inside the MPI library"])
+        told(hang("ahead", "LIBHCOLL_REDUCE=shared", "LIBHCOLL_BCAST=shared"), "a root that has left",
+             [r"MPI_Reduce of MPI_SUM, root 0", r"What is waited for: rank 3$"])
+        for progress in ["thread", "calls", "off"]:
+            told(hang("request", f"LIBHCOLL_PROGRESS={progress}"), f"a request, moved by {progress}",
+                 [r"rank \d has been in MPI_Wait ", r"in MPI_Wait", r"What is waited for: rank 3$"])
+        told(hang("message"), "a message", [r"rank 3: in MPI_Recv", r"rank 0: in no call", r"What is waited for: ranks 0, 3$"])
+        # Nobody lets these go on.
+        circle = hang("circle")
+        told(circle, "a circle", ["MPI_Barrier, the 5th collective on a duplicate", "MPI_Barrier, the 1st collective on MPI_COMM_WORLD",
+                                  "Ranks wait for each other: "], ends_well=False)
+        circle.job.send_signal(signal.SIGTERM)
+        circle.job.wait()
+
+        # One that is stopped says nothing: so the others say it.
+        stopped = hang("late")
+        process = stopped.processes().get(3)
+        os.kill(process, signal.SIGSTOP)
+        told(stopped, "a rank that is stopped", [r"rank 3: does not answer: stopped, or .* \(process \d+ on ",
+                                                 r"What is waited for: rank 3$"], ends_well=False)
+        os.kill(process, signal.SIGCONT)
+        expect(stopped.go_on() == 0, "a rank that was stopped goes on", stopped.output)
+
+        # On a signal, as often as it comes.
+        asked = hang("late", limit="signal")
+        process = asked.processes().get(2)
+        os.kill(process, signal.SIGUSR2)
+        told(asked, "SIGUSR2", ["SIGUSR2 has come to rank 2", "4 ranks:"])
+
+        wrong = hang("late", limit="soon")
+        wrong.go_on()
+        expect("LIBHCOLL_WATCHDOG" in wrong.output and "neither off nor signal nor a time" in wrong.output, "a wrong limit is named", wrong.output)
+        sparse = hang("late", "LIBHCOLL_SPARSE=1")
+        sparse.go_on()
+        expect("nobody watches" in sparse.output and sparse.output.count("LIBHCOLL_WATCHDOG") == 1, "among neighbors nobody watches", sparse.output)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
