@@ -13,6 +13,7 @@ namespace hcoll {
 namespace {
 
 constexpr std::size_t most_lines = 24;
+constexpr std::size_t most_rests = 6;
 constexpr std::size_t most_told_in_full = 4;  // of those that are to blame
 
 using Call = RankState::Call;
@@ -42,15 +43,22 @@ public:
             }
             text += fmt::format("\n  {}: {}", ranks_text(groups[i].ranks), groups[i].text);
             if (groups[i].has_time) text += ", for " + seconds_text(groups[i].least, groups[i].most);
-            text += groups[i].rest;
+            text += rests_text(groups[i]) + groups[i].details;
         }
         return text + conclusion();
     }
 
 private:
+    // Ranks of which the same is said, and what is said of some of them besides.
+    struct Rest {
+        std::string text;
+        std::vector<int> ranks;
+    };
     struct Group {
         std::string text;
-        std::string rest;
+        std::vector<Rest> rests;  // in the order in which they came up; by no means all of them
+        std::size_t other_rests = 0;
+        std::string details;
         std::vector<int> ranks;
         bool has_time = false;
         double least = 0;
@@ -88,7 +96,7 @@ private:
                     list.indices.push_back(member->second);
             }
         if (list.indices.empty()) return &list;
-        list.text = fmt::format("; {} {} not come to it", ranks_text(ranks_of(list.indices)),
+        list.text = fmt::format("{} {} not come to it", ranks_text(ranks_of(list.indices)),
                                 list.indices.size() == 1 ? "has" : "have");
         return &list;
     }
@@ -146,10 +154,9 @@ private:
             for (std::size_t i = 0; i < answers_.size(); ++i) {
                 if (is_blamed_[i] != blamed) continue;
                 Group mine = group_of(i);
-                const auto [place, is_new] =
-                    known.emplace(fmt::format("{}{}{}", mine.text, mine.rest, blamed ? "!" : ""), groups.size());
+                const auto [place, is_new] = known.emplace(mine.text + (blamed ? "!" : ""), groups.size());
                 if (is_new) {
-                    if (blamed && told_in_full++ < most_told_in_full) mine.rest += details(i);
+                    if (blamed && told_in_full++ < most_told_in_full) mine.details = details(i);
                     groups.push_back(std::move(mine));
                     continue;
                 }
@@ -157,14 +164,33 @@ private:
                 group.ranks.push_back(answers_[i].rank);
                 group.least = std::min(group.least, mine.least);
                 group.most = std::max(group.most, mine.most);
+                add_rest(group, std::move(mine.rests[0]));
             }
         return groups;
+    }
+
+    static void add_rest(Group& group, Rest rest) {
+        for (Rest& each : group.rests)
+            if (each.text == rest.text) return each.ranks.push_back(rest.ranks[0]);
+        if (group.rests.size() == most_rests)
+            ++group.other_rests;
+        else
+            group.rests.push_back(std::move(rest));
+    }
+    static std::string rests_text(const Group& group) {
+        if (group.rests.size() == 1 && group.other_rests == 0)
+            return group.rests[0].text.empty() ? std::string() : "; " + group.rests[0].text;
+        std::string text;
+        for (const Rest& each : group.rests)
+            text += fmt::format("\n    {}: {}", ranks_text(each.ranks), each.text.empty() ? "waits for nobody that is known" : each.text);
+        return group.other_rests == 0 ? text : text + fmt::format("\n    and so on for {} ranks", group.other_rests);
     }
 
     Group group_of(std::size_t index) const {
         const RankAnswer& answer = answers_[index];
         Group group;
         group.ranks = {answer.rank};
+        group.rests = {{"", {answer.rank}}};
         if (!answer.state) {
             group.text = answer.silence;
             return group;
@@ -174,7 +200,7 @@ private:
             group.text = state.has_finalized ? "has finalized MPI" : "in no call that is watched";
             group.has_time = true;
             group.least = group.most = state.outside;
-            if (!state.has_finalized) group.rest = last_call(state);
+            if (!state.has_finalized) group.rests[0].text = last_call(state);
             return group;
         }
         for (const Call& call : state.calls) {
@@ -183,7 +209,7 @@ private:
         }
         group.has_time = true;
         group.least = group.most = state.calls.front().seconds;
-        group.rest = waits_text(state, state.calls.front());
+        group.rests[0].text = waits_text(state, state.calls.front());
         return group;
     }
 
@@ -202,10 +228,10 @@ private:
     std::string waits_text(const RankState& state, const Call& call) const {
         const std::string step = call.wait.step < 0 ? "" : fmt::format(" (step {} of its plan)", call.wait.step);
         switch (call.wait.what) {
-            case WaitNote::What::receive: return fmt::format("; waits for a message of rank {}{}", call.wait.rank, step);
-            case WaitNote::What::send: return fmt::format("; waits for rank {} to take its message{}", call.wait.rank, step);
-            case WaitNote::What::flag: return fmt::format("; waits for rank {} in shared memory", call.wait.rank);
-            case WaitNote::What::leaders: return "; waits for the leaders of other nodes" + step;
+            case WaitNote::What::receive: return fmt::format("waits for a message of rank {}{}", call.wait.rank, step);
+            case WaitNote::What::send: return fmt::format("waits for rank {} to take its message{}", call.wait.rank, step);
+            case WaitNote::What::flag: return fmt::format("waits for rank {} in shared memory", call.wait.rank);
+            case WaitNote::What::leaders: return "waits for the leaders of other nodes" + step;
             case WaitNote::What::nothing: break;
         }
         const RankState::Communicator* communicator = communicator_of(state, call);
@@ -214,8 +240,8 @@ private:
 
     // The last collective, which all ranks of a group have in common.
     static std::string last_call(const RankState& state) {
-        if (state.past.empty()) return "; has made no collective yet";
-        return "; its last collective was " + past_text(state, state.past.front());
+        if (state.past.empty()) return "has made no collective yet";
+        return "its last collective was " + past_text(state, state.past.front());
     }
     static std::string past_text(const RankState&, const RankState::PastCall& past) {
         return fmt::format("the {}, {}", ordinal_text(past.call.number), past.call.text);
