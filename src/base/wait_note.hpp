@@ -32,7 +32,8 @@ public:
     }
 
     void set(const Wait& wait) {
-        word_.store(static_cast<std::uint64_t>(wait.what) << 56U | (static_cast<std::uint64_t>(wait.step) & step_mask) << 32U |
+        word_.store(static_cast<std::uint64_t>(wait.what) << 56U |
+                        (static_cast<std::uint64_t>(wait.step) & step_mask) << 32U |
                         static_cast<std::uint32_t>(wait.rank),
                     std::memory_order_relaxed);
     }

@@ -286,8 +286,10 @@ const std::vector<Setting>& registry() {
          [](Settings& settings, std::string_view text) { return parse_number(text, 0, 1ULL << 30, settings.verify); },
          [](const Settings& settings) { return std::to_string(settings.verify); }},
         {"LIBHCOLL_WATCHDOG", "time", "off, signal, or a time from 100ms to 24h, as in 60s",
-         "where a rank is longer in a collective, or waits longer for one that it has begun, all ranks are asked where they are, and one "
-         "of them writes what each of them waits for, and who is waited for, to standard error; the job goes on. So it is on SIGUSR2 to any rank, "
+         "where a rank is longer in a collective, or waits longer for one that it has begun, all ranks are asked where "
+         "they are, and one "
+         "of them writes what each of them waits for, and who is waited for, to standard error; the job goes on. So it "
+         "is on SIGUSR2 to any rank, "
          "where the program leaves that signal alone; signal: only then. Processes listen at a TCP port for it",
          true, [](Settings& settings, std::string_view text) { return parse_watchdog(text, settings.watchdog); },
          [](const Settings& settings) { return watchdog_text(settings.watchdog); }},

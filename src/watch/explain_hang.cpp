@@ -182,7 +182,8 @@ private:
             return group.rests[0].text.empty() ? std::string() : "; " + group.rests[0].text;
         std::string text;
         for (const Rest& each : group.rests)
-            text += fmt::format("\n    {}: {}", ranks_text(each.ranks), each.text.empty() ? "waits for nobody that is known" : each.text);
+            text += fmt::format("\n    {}: {}", ranks_text(each.ranks),
+                                each.text.empty() ? "waits for nobody that is known" : each.text);
         return group.other_rests == 0 ? text : text + fmt::format("\n    and so on for {} ranks", group.other_rests);
     }
 
@@ -216,8 +217,8 @@ private:
     std::string text_of(const RankState& state, const Call& call) const {
         const RankState::Communicator* communicator = communicator_of(state, call);
         if (communicator == nullptr) return "in " + call.text;
-        std::string text = fmt::format("in {}, the {} collective on {}", call.text, ordinal_text(call.number),
-                                       communicator->name);
+        std::string text =
+            fmt::format("in {}, the {} collective on {}", call.text, ordinal_text(call.number), communicator->name);
         if (call.runs.empty())
             text += ", which nothing runs yet";
         else
@@ -229,7 +230,8 @@ private:
         const std::string step = call.wait.step < 0 ? "" : fmt::format(" (step {} of its plan)", call.wait.step);
         switch (call.wait.what) {
             case WaitNote::What::receive: return fmt::format("waits for a message of rank {}{}", call.wait.rank, step);
-            case WaitNote::What::send: return fmt::format("waits for rank {} to take its message{}", call.wait.rank, step);
+            case WaitNote::What::send:
+                return fmt::format("waits for rank {} to take its message{}", call.wait.rank, step);
             case WaitNote::What::flag: return fmt::format("waits for rank {} in shared memory", call.wait.rank);
             case WaitNote::What::leaders: return "waits for the leaders of other nodes" + step;
             case WaitNote::What::nothing: break;
@@ -255,8 +257,8 @@ private:
         for (std::size_t i = 0; i < state->past.size(); ++i) {
             const RankState::PastCall& past = state->past[i];
             text += fmt::format("{} {}{}, {:.1f} s ago, took {:.6f} s", i == 0 ? "; its last collectives:" : ";",
-                                past_text(*state, past), past.call.runs.empty() ? "" : " by " + past.call.runs, past.ago,
-                                past.call.seconds);
+                                past_text(*state, past), past.call.runs.empty() ? "" : " by " + past.call.runs,
+                                past.ago, past.call.seconds);
         }
         return text;
     }

@@ -74,9 +74,9 @@ int rank_at(const std::vector<RankRange>& ranges, int index) {
 }
 
 std::string RankState::to_text() const {
-    Json json = {{"rank", rank},           {"process", process}, {"host", host},
-                 {"finalized", has_finalized}, {"outside", outside}, {"calls", Json::array()},
-                 {"past", Json::array()},  {"communicators", Json::array()}};
+    Json json = {
+        {"rank", rank},       {"process", process},     {"host", host},          {"finalized", has_finalized},
+        {"outside", outside}, {"calls", Json::array()}, {"past", Json::array()}, {"communicators", Json::array()}};
     for (const Call& call : calls) json["calls"].push_back(json_of(call));
     for (const PastCall& each : past) json["past"].push_back({json_of(each.call), each.ago});
     for (const Communicator& communicator : communicators) json["communicators"].push_back(json_of(communicator));

@@ -197,8 +197,7 @@ RankState WatchRecord::state() const {
                              .is_only_begun = past.call.form != CallForm::blocking};
         const auto same = std::find_if(state.communicators.begin(), state.communicators.end(),
                                        [&](const auto& each) { return each.key == past.key; });
-        if (same != state.communicators.end())
-            call.communicator = static_cast<int>(same - state.communicators.begin());
+        if (same != state.communicators.end()) call.communicator = static_cast<int>(same - state.communicators.begin());
         state.past.push_back({std::move(call), seconds_between(past.end, now)});
     }
     return state;

@@ -132,7 +132,8 @@ void WatchSockets::meet(std::vector<WatchAddress> all, OnQuestion on_question) {
 void WatchSockets::add_polled(std::vector<pollfd>& polled) const {
     polled.push_back({.fd = listener_, .events = POLLIN, .revents = 0});
     for (const Incoming& each : incoming_)
-        polled.push_back({.fd = each.socket, .events = each.answer.empty() ? short{POLLIN} : short{POLLOUT}, .revents = 0});
+        polled.push_back(
+            {.fd = each.socket, .events = each.answer.empty() ? short{POLLIN} : short{POLLOUT}, .revents = 0});
 }
 
 void WatchSockets::serve() {
@@ -164,8 +165,8 @@ void WatchSockets::go_on(Incoming& incoming) const {
         if (heard != Transfer::done) return;
         incoming.is_over = head.secret != all_[0].secret || head.bytes > most_bytes;
         if (incoming.is_over) return;
-        const std::string answer =
-            on_question_(static_cast<Question>(head.question), std::string_view(incoming.got).substr(sizeof head, head.bytes));
+        const std::string answer = on_question_(static_cast<Question>(head.question),
+                                                std::string_view(incoming.got).substr(sizeof head, head.bytes));
         const auto bytes = static_cast<std::uint32_t>(answer.size());
         incoming.answer.assign(reinterpret_cast<const char*>(&bytes), sizeof bytes).append(answer);
     }
@@ -209,7 +210,8 @@ bool WatchSockets::begin(Conversation& conversation) const {
         conversation.socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (conversation.socket < 0) return false;
         const sockaddr_in at = socket_address(address, port);
-        if (connect(conversation.socket, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 || errno == EINPROGRESS)
+        if (connect(conversation.socket, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 ||
+            errno == EINPROGRESS)
             return true;
         close(std::exchange(conversation.socket, -1));
     }
@@ -243,8 +245,8 @@ void WatchSockets::go_on(Conversation& conversation) const {
     conversation.end(Outcome::answered);
 }
 
-std::vector<WatchSockets::Answer> WatchSockets::ask(std::span<const int> ranks, Question question, std::string_view said,
-                                                    std::chrono::milliseconds patience,
+std::vector<WatchSockets::Answer> WatchSockets::ask(std::span<const int> ranks, Question question,
+                                                    std::string_view said, std::chrono::milliseconds patience,
                                                     const std::function<bool()>& gives_up) {
     constexpr int poll_milliseconds = 50;
     const std::string bytes = message(question, said);

@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto between_texts = 2s;     // what comes sooner is of the same hang
+constexpr auto between_texts = 2s;  // what comes sooner is of the same hang
 constexpr auto longest_between_looks = 1000ms;
 
 // What the handler may touch. A child that the application forked has the handler, too, but no thread.
@@ -93,20 +93,22 @@ Watcher::~Watcher() {
 }
 
 void Watcher::run() {
-    const auto between_looks =
-        options_.limit.count() == 0 ? longest_between_looks
-                                    : std::clamp<std::chrono::milliseconds>(options_.limit / 8, 10ms, longest_between_looks);
+    const auto between_looks = options_.limit.count() == 0 ? longest_between_looks
+                                                           : std::clamp<std::chrono::milliseconds>(
+                                                                 options_.limit / 8, 10ms, longest_between_looks);
     std::vector<pollfd> polled;
     while (!is_ending_.load()) {
         try {
             polled.assign(1, {.fd = wake_, .events = POLLIN, .revents = 0});
             sockets_->add_polled(polled);
-            poll(polled.data(), polled.size(), options_.limit.count() == 0 ? -1 : static_cast<int>(between_looks.count()));
+            poll(polled.data(), polled.size(),
+                 options_.limit.count() == 0 ? -1 : static_cast<int>(between_looks.count()));
             std::uint64_t ignored = 0;
             [[maybe_unused]] const ssize_t woken = read(wake_, &ignored, sizeof ignored);
             if (is_ending_.load()) return;
             sockets_->serve();
-            if (was_signalled.exchange(false)) have_collected(fmt::format("SIGUSR2 has come to rank {}", options_.rank));
+            if (was_signalled.exchange(false))
+                have_collected(fmt::format("SIGUSR2 has come to rank {}", options_.rank));
             if (!wanted_.empty()) collect(std::exchange(wanted_, {}));
             look(Clock::now());
         } catch (const std::bad_alloc&) {
@@ -143,8 +145,8 @@ void Watcher::collect(const std::string& why) {
     const auto ranks = static_cast<int>(sockets_->all().size());
     for (int rank = 0; rank < ranks; ++rank)
         if (rank != options_.rank) others.push_back(rank);
-    const auto replies =
-        sockets_->ask(others, WatchSockets::Question::state, {}, options_.patience, [this] { return is_ending_.load(); });
+    const auto replies = sockets_->ask(others, WatchSockets::Question::state, {}, options_.patience,
+                                       [this] { return is_ending_.load(); });
     if (is_ending_.load()) return;
     std::vector<RankAnswer> answers(static_cast<std::size_t>(ranks));
     answers[static_cast<std::size_t>(options_.rank)] = {.rank = options_.rank, .state = record_.state()};
@@ -155,8 +157,10 @@ void Watcher::collect(const std::string& why) {
         if (answer.state) continue;
         const WatchAddress& of = sockets_->all()[static_cast<std::size_t>(others[i])];
         const bool is_gone = replies[i].outcome == WatchSockets::Answer::Outcome::refused;
-        answer.silence = fmt::format("{} (process {} on {})", is_gone ? "its process is gone" : "does not answer: stopped, or its host cannot be reached",
-                                     of.process, address_text(of));
+        answer.silence =
+            fmt::format("{} (process {} on {})",
+                        is_gone ? "its process is gone" : "does not answer: stopped, or its host cannot be reached",
+                        of.process, address_text(of));
     }
     options_.say(explain_hang(answers, why));
     collected_ = told_ = Clock::now();

@@ -49,9 +49,11 @@ RankState in_collective(int rank, int ranks, std::uint64_t number, WaitNote::Wai
 RankState outside(int rank, int ranks, std::uint64_t number) {
     RankState state{.rank = rank, .process = 100 + rank, .host = "n2", .outside = 11};
     state.communicators.push_back(world(ranks, number));
-    state.past.push_back(
-        {{.communicator = 0, .number = number, .text = "MPI_Bcast, root 0, 8 bytes on MPI_COMM_WORLD", .seconds = 0.001},
-         11});
+    state.past.push_back({{.communicator = 0,
+                           .number = number,
+                           .text = "MPI_Bcast, root 0, 8 bytes on MPI_COMM_WORLD",
+                           .seconds = 0.001},
+                          11});
     return state;
 }
 
@@ -82,8 +84,9 @@ TEST(ExplainHang, NamesWhoHasNotCome) {
 
 // Rank 0 waits for 1, which waits for 2, which has left a Bcast of which it was the root: it has come to all there is.
 TEST(ExplainHang, FollowsWhatRanksHaveNoted) {
-    const std::string text = explained({in_collective(0, 3, 5, {WaitNote::What::receive, 1, 3}, "binomial"),
-                                        in_collective(1, 3, 5, {WaitNote::What::flag, 2, -1}, "shared"), outside(2, 3, 5)});
+    const std::string text =
+        explained({in_collective(0, 3, 5, {WaitNote::What::receive, 1, 3}, "binomial"),
+                   in_collective(1, 3, 5, {WaitNote::What::flag, 2, -1}, "shared"), outside(2, 3, 5)});
     EXPECT_TRUE(has(text, "waits for a message of rank 1 (step 3 of its plan)")) << text;
     EXPECT_TRUE(has(text, "running shared")) << text;
     EXPECT_TRUE(has(text, "waits for rank 2 in shared memory")) << text;
@@ -157,7 +160,8 @@ TEST(RankState, OfAnythingElseIsNothing) {
     const std::string whole = in_collective(3, 8, 4).to_text();
     for (std::size_t length = 0; length < whole.size(); ++length)
         EXPECT_FALSE(RankState::of(whole.substr(0, length)).has_value()) << length;
-    for (const std::string text : {"[]", "{}", "null", "\"\"", "{\"rank\":1}"}) EXPECT_FALSE(RankState::of(text).has_value());
+    for (const std::string text : {"[]", "{}", "null", "\"\"", "{\"rank\":1}"})
+        EXPECT_FALSE(RankState::of(text).has_value());
     RankState elsewhere = in_collective(3, 8, 4);
     elsewhere.calls[0].communicator = 1;
     EXPECT_FALSE(RankState::of(elsewhere.to_text()).has_value());
@@ -261,7 +265,8 @@ public:
                 continue;
             }
             watchers_.push_back(std::make_unique<Watcher>(
-                Watcher::Options{.rank = rank, .limit = limit, .say = Texts::say, .patience = patience}, *records_[index], std::move(sockets[index])));
+                Watcher::Options{.rank = rank, .limit = limit, .say = Texts::say, .patience = patience},
+                *records_[index], std::move(sockets[index])));
         }
     }
     int begin(int rank, std::uint64_t number) {
@@ -321,7 +326,8 @@ TEST(WatchSockets, AnswerOnlyTheJob) {
         std::thread serving([&] {
             while (!is_answered) asked.serve();
         });
-        const auto answers = asking.ask(std::array{0}, WatchSockets::Question::state, "", std::chrono::seconds(10), [] { return false; });
+        const auto answers = asking.ask(std::array{0}, WatchSockets::Question::state, "", std::chrono::seconds(10),
+                                        [] { return false; });
         is_answered = true;
         serving.join();
         is_answered = false;

@@ -365,7 +365,8 @@ void Communicator::retire() {
     Communicator* expected = this;
     recent_.get()[recent_index(key)].compare_exchange_strong(expected, nullptr);
     handle_ = MPI_COMM_NULL;
-    if (watched_as_ != WatchRecord::unknown) WatchRecord::get()->forget(std::exchange(watched_as_, WatchRecord::unknown));
+    if (watched_as_ != WatchRecord::unknown)
+        WatchRecord::get()->forget(std::exchange(watched_as_, WatchRecord::unknown));
     Registry::put(known.unused, *this);
 }
 

@@ -12,8 +12,8 @@
 
 #include "intercept/communicator/communicator.hpp"
 #include "intercept/observed/watched_call.hpp"
-#include "watch/call_description.hpp"
 #include "intercept/process/call_observer.hpp"
+#include "watch/call_description.hpp"
 
 namespace hcoll {
 

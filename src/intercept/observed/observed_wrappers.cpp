@@ -130,7 +130,7 @@ HCOLL_SEEN(Reduce_init, see_reduce<CallForm::persistent, wrap_Reduce_init>);
 HCOLL_SEEN(Allreduce_init, see_allreduce<CallForm::persistent, wrap_Allreduce_init>);
 #undef HCOLL_SEEN
 
-#define HCOLL_WATCHED_FUNCTION(name, waits)        \
+#define HCOLL_WATCHED_FUNCTION(name, waits)       \
     decltype(wrap_##name)* const watched_##name = \
         &Watched<decltype(wrap_##name)>::call<&wrap_##name, name_of_##name, waits>;
 #include "intercept/observed/watched_functions.def"

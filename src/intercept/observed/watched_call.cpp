@@ -31,7 +31,8 @@ std::vector<int> members_of(MPI_Comm comm, int size) {
     std::vector<int> mine(static_cast<std::size_t>(size));
     std::iota(mine.begin(), mine.end(), 0);
     int result = MPI_UNEQUAL;
-    if (mpi.Comm_compare(comm, MPI_COMM_WORLD, &result) == MPI_SUCCESS && (result == MPI_IDENT || result == MPI_CONGRUENT))
+    if (mpi.Comm_compare(comm, MPI_COMM_WORLD, &result) == MPI_SUCCESS &&
+        (result == MPI_IDENT || result == MPI_CONGRUENT))
         return mine;
     std::vector<int> members(mine.size(), -1);
     MPI_Group group = MPI_GROUP_NULL;
@@ -72,7 +73,8 @@ bool start_watch(const Settings& settings) {
     const int rank = Process::get().world_rank();
     if (settings.sparse) {
         if (rank == 0)
-            log_line(LogLevel::warn, "LIBHCOLL_WATCHDOG: nobody watches, since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors");
+            log_line(LogLevel::warn,
+                     "LIBHCOLL_WATCHDOG: nobody watches, since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors");
         return false;
     }
     int size = 1;
@@ -92,14 +94,18 @@ bool start_watch(const Settings& settings) {
         is_well = mpi.Allgather(&sockets->address(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, MPI_COMM_WORLD) ==
                   MPI_SUCCESS;
     if (is_well && rank == 0) {
-        const auto deaf = std::count_if(all.begin(), all.end(), [](const WatchAddress& each) { return each.port == 0; });
-        if (deaf > 0) log_line(LogLevel::warn, "LIBHCOLL_WATCHDOG: {} of {} ranks cannot open a port, and cannot be asked", deaf, size);
+        const auto deaf =
+            std::count_if(all.begin(), all.end(), [](const WatchAddress& each) { return each.port == 0; });
+        if (deaf > 0)
+            log_line(LogLevel::warn, "LIBHCOLL_WATCHDOG: {} of {} ranks cannot open a port, and cannot be asked", deaf,
+                     size);
     }
     if (is_well) {
         is_well = has_memory_for([&] {
             sockets->meet(std::move(all), {});
             try {
-                watcher = new Watcher({.rank = rank, .limit = settings.watchdog.duration, .say = say}, *WatchRecord::get(), std::move(sockets));
+                watcher = new Watcher({.rank = rank, .limit = settings.watchdog.duration, .say = say},
+                                      *WatchRecord::get(), std::move(sockets));
                 process_of_watcher = getpid();
             } catch (const std::system_error&) {
                 // The others say that it does not answer.

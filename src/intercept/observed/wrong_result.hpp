@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "intercept/communicator/communicator.hpp"
-#include "watch/call_description.hpp"
 #include "intercept/observed/result_comparison.hpp"
+#include "watch/call_description.hpp"
 
 namespace hcoll {
 

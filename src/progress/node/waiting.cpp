@@ -95,7 +95,8 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
     if (note == nullptr) return wait_long(flag, value);
     if (areas_ != nullptr) {
         const std::ptrdiff_t offset = reinterpret_cast<const std::byte*>(&flag) - areas_;
-        note->set({.what = WaitNote::What::flag, .rank = static_cast<int>(offset / static_cast<std::ptrdiff_t>(area_bytes_))});
+        note->set({.what = WaitNote::What::flag,
+                   .rank = static_cast<int>(offset / static_cast<std::ptrdiff_t>(area_bytes_))});
     }
     wait_long(flag, value);
     note->clear();
