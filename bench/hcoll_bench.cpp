@@ -182,6 +182,7 @@ int run(int argc, char** argv) {
         if (world.rank == 0) fmt::print("{}", line.help);
         return 0;
     }
+    if (line.error.empty() && line.options.verify) return run_acceptance(line.options.acceptance);
     const std::string obstacle = find_obstacle(line, world);
     say(world, obstacle);
     if (agree(obstacle.empty() ? 0 : status_usage) != 0) return status_usage;

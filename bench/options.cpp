@@ -100,6 +100,10 @@ CommandLine parse_command_line(int argc, char** argv) {
         "--overlap", options.overlap,
         "Non-blocking collectives beside work that makes no MPI calls: how much of them is hidden, and what that "
         "costs the work");
+    app.add_flag("--verify", options.verify,
+                 "Time nothing: run everything that the library can, over all parts of the allocation, compare each "
+                 "result with what it must be, and say so in one line. --collectives (here gather, scatter, allgather, "
+                 "ibcast, ireduce, iallreduce, too) and --sizes say of what; all otherwise");
     app.add_flag("--own-only", options.own_only, "Measure only libhcoll");
     app.add_flag("--vendor-only", options.vendor_only, "Measure only the MPI library underneath");
     app.add_option("--repetitions", options.repetitions, "Pairs of blocks per size")->capture_default_str();
@@ -123,6 +127,11 @@ CommandLine parse_command_line(int argc, char** argv) {
 
     try {
         app.parse(argc, argv);
+        if (options.verify) {
+            if (app.count("--collectives") != 0) options.acceptance.calls = split(collectives, ',');
+            if (app.count("--sizes") != 0) options.acceptance.sizes = reading("--sizes", [&] { return read_sizes(sizes); });
+            return line;
+        }
         for (const std::string& item : split(collectives, ',')) {
             const auto collective = read_name<Collective>("--collectives", item, collective_names);
             auto& chosen = options.collectives;

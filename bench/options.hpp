@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "acceptance.hpp"
 #include "subject.hpp"
 
 namespace hcoll::bench {
@@ -18,6 +19,8 @@ struct Options {
     bool in_place = false;
     bool sync = false;
     bool overlap = false;
+    bool verify = false;
+    AcceptanceOptions acceptance;
     bool bound = true;
     bool own_only = false;
     bool vendor_only = false;

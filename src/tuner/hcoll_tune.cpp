@@ -25,6 +25,7 @@
 #include "topology/virtual_layout.hpp"
 #include "tuner/allocation.hpp"
 #include "tuner/mpi.hpp"
+#include "tuner/mpi_job.hpp"
 #include "tuner/mpi_laboratory.hpp"
 #include "tuner/node_speeds.hpp"
 #include "tuner/table_output.hpp"
@@ -39,18 +40,6 @@ namespace {
 
 using namespace hcoll;
 
-#if defined(HCOLL_FLAVOUR_OPENMPI)
-constexpr VendorKind flavour = VendorKind::openmpi;
-#else
-constexpr VendorKind flavour = VendorKind::mpich;
-#endif
-
-struct Job {
-    int rank = 0;
-    int ranks = 1;
-    bool speaks() const { return rank == 0; }
-};
-
 void say(const Job& job, std::string_view text) {
     if (!job.speaks()) return;
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -60,22 +49,6 @@ void say(const Job& job, std::string_view text) {
 int fail(const Job& job, std::string_view problem) {
     if (job.speaks()) fmt::print(stderr, "hcoll-tune: {}\n", problem);
     return 2;
-}
-
-// The library that the calls under test go to first; empty where it is not preloaded.
-std::string preloaded_library() {
-    Dl_info info{};
-    if (dladdr(reinterpret_cast<const void*>(&MPI_Bcast), &info) == 0 || info.dli_fname == nullptr) return {};
-    const std::filesystem::path path = info.dli_fname;
-    return path.filename().string().find("libhcoll") == std::string::npos ? std::string() : path.string();
-}
-
-// Settings under which no candidate would run; empty where there are none.
-std::string_view what_chooses_already(const Settings& settings) {
-    if (!settings.enable) return "LIBHCOLL_ENABLE=0 leaves every call to the MPI library";
-    if (settings.communicators == 0) return "LIBHCOLL_COMMUNICATORS=0 leaves every communicator to the MPI library";
-    if (settings.sparse) return "LIBHCOLL_SPARSE=1 runs what keeps to neighbors";
-    return {};
 }
 
 // What of the layouts that the user names is not in the job, in a sentence; empty where all are.
@@ -91,22 +64,6 @@ std::string name_missing(const TuneOptions& options, const std::vector<SubLayout
     return missing.empty() ? missing : fmt::format("not in this job, and not tuned: {}\n", missing);
 }
 
-// Without that the library leaves non-blocking calls to the MPI library, whatever is chosen for them.
-std::string why_no_background(const Settings& settings) {
-    int level = MPI_THREAD_SINGLE;
-    require_mpi(MPI_Query_thread(&level));
-    const bool moves_in_calls = settings.progress == ProgressMode::calls ||
-                                (settings.progress == ProgressMode::automatic && flavour == VendorKind::openmpi);
-    // With a setting of its own the library asks for the level, and tells the program of no more than that asked for.
-    const bool has_thread = settings.progress == ProgressMode::thread ||
-                            (settings.progress == ProgressMode::automatic && level == MPI_THREAD_MULTIPLE);
-    if (moves_in_calls || has_thread) return {};
-    return fmt::format(
-        "nothing would move non-blocking calls in the background (LIBHCOLL_PROGRESS={}; thread or calls would): "
-        "the MPI library has them all, and they are not tuned",
-        progress_mode_names[static_cast<std::size_t>(settings.progress)]);
-}
-
 // Of the user's choice, or all there are. A sentence where some cannot be tuned.
 std::string find_calls(const Settings& settings, TuneOptions& options) {
     const std::string problem = why_no_background(settings);
@@ -114,53 +71,8 @@ std::string find_calls(const Settings& settings, TuneOptions& options) {
         for (std::size_t i = 0; i < nonblocking_count; ++i) options.calls.push_back({static_cast<Collective>(i), true});
     const bool is_any = std::any_of(options.calls.begin(), options.calls.end(),
                                     [](const TableCall& call) { return call.is_nonblocking; });
-    return is_any || !options.names_calls ? problem : std::string();
-}
-
-// The same text on all ranks: that of one.
-std::string shared_text(std::string text, int root = 0) {
-    std::uint64_t length = text.size();
-    require_mpi(PMPI_Bcast(&length, 1, MPI_UINT64_T, root, MPI_COMM_WORLD));
-    text.resize(length);
-    require_mpi(PMPI_Bcast(text.data(), static_cast<int>(length), MPI_BYTE, root, MPI_COMM_WORLD));
-    return text;
-}
-
-// Rank 0's, as in the library.
-Settings agreed_settings() {
-    std::vector<std::string> warnings;
-    Settings settings = parse_settings(hcoll_environment(), warnings);
-    adopt_agreed_text(shared_text(agreed_text(settings)), settings);
-    return settings;
-}
-
-// Where all ranks sit, as the library sees it: by shared memory, or as LIBHCOLL_TOPOLOGY puts them.
-Placement find_allocation(const Job& job, const Settings& settings) {
-    std::vector<Seat> seats;
-    if (!settings.topology.is_automatic() && !settings.topology.seats(job.ranks, seats)) return Placement(seats);
-    MPI_Comm node = MPI_COMM_NULL;
-    require_mpi(PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-    int leader = job.rank;
-    require_mpi(PMPI_Bcast(&leader, 1, MPI_INT, 0, node));
-    require_mpi(PMPI_Comm_free(&node));
-    const Place& place = local_place();
-    const std::array<int, 3> mine = {leader, place.socket, place.core};
-    std::vector<int> all(3 * static_cast<std::size_t>(job.ranks));
-    require_mpi(PMPI_Allgather(mine.data(), 3, MPI_INT, all.data(), 3, MPI_INT, MPI_COMM_WORLD));
-    seats.clear();
-    for (std::size_t i = 0; i < all.size(); i += 3) seats.push_back({all[i], all[i + 1], all[i + 2]});
-    return Placement(seats);
-}
-
-// Ranks that have nothing to do sleep: those that measure may want their cores.
-void wait_for_all() {
-    MPI_Request request = MPI_REQUEST_NULL;
-    require_mpi(PMPI_Ibarrier(MPI_COMM_WORLD, &request));
-    for (int is_over = 0; is_over == 0;) {
-        require_mpi(PMPI_Test(&request, &is_over, MPI_STATUS_IGNORE));
-        constexpr timespec pause{.tv_sec = 0, .tv_nsec = 2'000'000};
-        if (is_over == 0) nanosleep(&pause, nullptr);
-    }
+    if (problem.empty() || (options.names_calls && !is_any)) return {};
+    return problem + ", and they are not tuned";
 }
 
 // ---- the table ----
@@ -412,9 +324,7 @@ int level_to_ask(int argc, char** argv) {
 int main(int argc, char** argv) {
     int level = MPI_THREAD_SINGLE;
     require_mpi(MPI_Init_thread(&argc, &argv, level_to_ask(argc, argv), &level));
-    Job job;
-    require_mpi(PMPI_Comm_rank(MPI_COMM_WORLD, &job.rank));
-    require_mpi(PMPI_Comm_size(MPI_COMM_WORLD, &job.ranks));
+    const Job job = this_job();
     int status = 1;
     try {
         status = run(job, argc, argv);
