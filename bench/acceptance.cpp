@@ -24,8 +24,6 @@ namespace hcoll::bench {
 
 namespace {
 
-
-
 constexpr int most_told = 20;
 constexpr std::size_t pair_bytes = 2 * sizeof(std::uint32_t);
 // Both are exact: their sizes are whole numbers of all types.
@@ -41,7 +39,8 @@ struct Line {
     friend bool operator==(const Line&, const Line&) = default;
 };
 Line line_of(int rank, std::size_t element, std::uint32_t key) {
-    const auto mixed = static_cast<std::uint32_t>(element * 2654435761U + static_cast<std::uint32_t>(rank) * 40503U + key);
+    const auto mixed =
+        static_cast<std::uint32_t>(element * 2654435761U + static_cast<std::uint32_t>(rank) * 40503U + key);
     return {mixed | 1U, mixed >> 7U};
 }
 Line after(const Line& left, const Line& right) {
@@ -116,7 +115,8 @@ public:
                 break;
             case hcoll::Collective::reduce:
             case hcoll::Collective::allreduce:
-                one("sum of double, root 0", [&] { return reduction(call, bytes, ElementType::float64, Operator::sum, 0, false); });
+                one("sum of double, root 0",
+                    [&] { return reduction(call, bytes, ElementType::float64, Operator::sum, 0, false); });
                 one(fmt::format("max of int in place, root {}", last),
                     [&] { return reduction(call, bytes, ElementType::integer, Operator::max, last, true); });
                 one(fmt::format("product of float, root {}", ranks_ / 2),
@@ -155,7 +155,8 @@ private:
         check(MPI_Barrier(communicator_));
         const double left = seconds();
         check(PMPI_Allreduce(MPI_IN_PLACE, &entered, 1, MPI_DOUBLE, MPI_MAX, host_));
-        return left >= entered ? std::string() : fmt::format("it was left {:.6f} s before the last rank had come", entered - left);
+        return left >= entered ? std::string()
+                               : fmt::format("it was left {:.6f} s before the last rank had come", entered - left);
     }
 
     std::string bcast(const TableCall& call, std::size_t bytes, int root) {
@@ -210,7 +211,8 @@ private:
         return call.collective == hcoll::Collective::allreduce || rank_ == root;
     }
 
-    std::string reduction(const TableCall& call, std::size_t bytes, ElementType type, Operator op, int root, bool in_place) {
+    std::string reduction(const TableCall& call, std::size_t bytes, ElementType type, Operator op, int root,
+                          bool in_place) {
         constexpr std::array<MPI_Datatype, 3> types = {MPI_FLOAT, MPI_DOUBLE, MPI_INT};
         const std::array<MPI_Op, 4> ops = {MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD};
         const std::size_t elements = bytes / element_size(type);
@@ -218,8 +220,8 @@ private:
         void* operand = in_place_here ? output_.data() : input_.data();
         if (!in_place_here) poison(output_.data(), bytes);
         fill(operand, type, elements, contribution(op, rank_), key_);
-        reduce(call, in_place_here ? MPI_IN_PLACE : operand, static_cast<int>(elements), types[static_cast<std::size_t>(type)],
-               ops[static_cast<std::size_t>(op)], root);
+        reduce(call, in_place_here ? MPI_IN_PLACE : operand, static_cast<int>(elements),
+               types[static_cast<std::size_t>(type)], ops[static_cast<std::size_t>(op)], root);
         std::string error;
         if (has_result(call, root))
             error = text_of(find_mismatch(output_.data(), type, elements, combination(op, ranks_), key_));
@@ -262,7 +264,8 @@ private:
             if (is_root)
                 for (int rank = 0; rank < ranks_; ++rank) fill_bytes(block_of(rank), block, key_of(rank));
             poison(own, block);
-            check(MPI_Scatter(all, count, MPI_BYTE, in_place_here ? MPI_IN_PLACE : own, count, MPI_BYTE, root, communicator_));
+            check(MPI_Scatter(all, count, MPI_BYTE, in_place_here ? MPI_IN_PLACE : own, count, MPI_BYTE, root,
+                              communicator_));
             return text_of(find_byte_mismatch(in_place_here ? own_in_place : own, block, key_of(rank_)));
         }
         if (is_root) poison(all, block * static_cast<std::size_t>(ranks_));
@@ -321,8 +324,10 @@ public:
         progress_.clear();
         const SubLayout largest = layouts_.empty() ? SubLayout{} : layouts_.back();
         const std::string line = fmt::format(
-            "hcoll-bench --verify: {} calls, {} collectives by {} algorithms with {} choices in all, {} layouts up to {} x {}: {} ({:.0f} s)\n",
-            count_.calls, calls_.size(), algorithms_.size(), all_, layouts_.size(), largest.nodes, largest.ranks_per_node,
+            "hcoll-bench --verify: {} calls, {} collectives by {} algorithms with {} choices in all, {} layouts up to "
+            "{} x {}: {} ({:.0f} s)\n",
+            count_.calls, calls_.size(), algorithms_.size(), all_, layouts_.size(), largest.nodes,
+            largest.ranks_per_node,
             count_.wrong == 0 ? std::string("all right") : fmt::format("{} WRONG", count_.wrong), seconds() - begin_);
         if (job_.speaks()) fmt::print("{}", line);
         return count_.wrong == 0 ? 0 : 1;
@@ -335,16 +340,19 @@ private:
         for (const TableCall& call : calls_)
             for (const std::size_t bytes : sizes_of(call)) {
                 Point point{.call = call, .bytes = bytes};
-                const auto candidates = find_candidates({.call = call,
-                                                         .placement = &placement,
-                                                         .bytes = bytes,
-                                                         .has_shared_memory = may_share_memory_ && placement.nodes() == 1});
+                const auto candidates =
+                    find_candidates({.call = call,
+                                     .placement = &placement,
+                                     .bytes = bytes,
+                                     .has_shared_memory = may_share_memory_ && placement.nodes() == 1});
                 std::set<std::string_view> known;
                 // What a tuner would try, and of every other algorithm one that it would not.
                 for (const bool left_out : {false, true})
                     for (const Candidate& each : candidates) {
-                        if (each.choice.kind == AlgorithmChoice::Kind::vendor || each.left_out.empty() == left_out) continue;
-                        const std::string_view name = each.choice.algorithm != nullptr ? each.choice.algorithm->name : "shared";
+                        if (each.choice.kind == AlgorithmChoice::Kind::vendor || each.left_out.empty() == left_out)
+                            continue;
+                        const std::string_view name =
+                            each.choice.algorithm != nullptr ? each.choice.algorithm->name : "shared";
                         if (!known.insert(name).second && left_out) continue;
                         algorithms_.insert(name);
                         point.choices.push_back(each.text);
@@ -373,8 +381,8 @@ private:
             Part part(communicator, most);
             for (const Point& point : points)
                 for (const std::string& choice : point.choices) {
-                    const std::string what = fmt::format("{} by {}, {} bytes, {} nodes x {} ranks", point.call.name(), choice,
-                                                         point.bytes, layout.nodes, layout.ranks_per_node);
+                    const std::string what = fmt::format("{} by {}, {} bytes, {} nodes x {} ranks", point.call.name(),
+                                                         choice, point.bytes, layout.nodes, layout.ranks_per_node);
                     show(what);
                     part.choose(point.call, choice);
                     const Part::Count count = part.run(point.call, point.bytes, what);
@@ -450,7 +458,8 @@ int run_acceptance(const AcceptanceOptions& options) {
     }
     std::vector<std::size_t> sizes;
     for (const std::size_t size : options.sizes)
-        if (const std::size_t whole = (size + pair_bytes - 1) / pair_bytes * pair_bytes; sizes.empty() || sizes.back() != whole)
+        if (const std::size_t whole = (size + pair_bytes - 1) / pair_bytes * pair_bytes;
+            sizes.empty() || sizes.back() != whole)
             sizes.push_back(whole);
     return Acceptance(job, settings, find_allocation(job, settings), std::move(calls), std::move(sizes)).run();
 }

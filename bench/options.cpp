@@ -129,7 +129,8 @@ CommandLine parse_command_line(int argc, char** argv) {
         app.parse(argc, argv);
         if (options.verify) {
             if (app.count("--collectives") != 0) options.acceptance.calls = split(collectives, ',');
-            if (app.count("--sizes") != 0) options.acceptance.sizes = reading("--sizes", [&] { return read_sizes(sizes); });
+            if (app.count("--sizes") != 0)
+                options.acceptance.sizes = reading("--sizes", [&] { return read_sizes(sizes); });
             return line;
         }
         for (const std::string& item : split(collectives, ',')) {

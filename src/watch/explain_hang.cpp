@@ -265,6 +265,7 @@ private:
 
     std::vector<int> ranks_of(const std::vector<std::size_t>& indices) const {
         std::vector<int> ranks;
+        ranks.reserve(indices.size());
         for (const std::size_t each : indices) ranks.push_back(answers_[each].rank);
         std::sort(ranks.begin(), ranks.end());
         ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
