@@ -36,10 +36,15 @@ std::string function_name(Collective collective, CallForm form) {
     return name;
 }
 
-std::string call_text(const CallDescription& call) {
+std::string call_kind(const CallDescription& call) {
     std::string text = function_name(call.collective, call.form);
     if (call.operation[0] != 0) text += fmt::format(" of {}", call.operation.data());
     if (call.root != CallDescription::no_root) text += fmt::format(", root {}", call.root);
+    return text;
+}
+
+std::string call_text(const CallDescription& call) {
+    std::string text = call_kind(call);
     if (!has_message(call.collective)) return text;
     text += fmt::format(", {} {}", call.bytes, call.bytes == 1 ? "byte" : "bytes");
     if (has_blocks(call.collective)) text += " a block";

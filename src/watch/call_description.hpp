@@ -36,6 +36,8 @@ private:
 };
 
 std::string function_name(Collective collective, CallForm form);
+// What all ranks have to say alike, whatever their types and lengths are: "MPI_Reduce of MPI_SUM, root 0".
+std::string call_kind(const CallDescription& call);
 // As in "MPI_Reduce of MPI_SUM, root 0, 400 bytes of MPI_INT".
 std::string call_text(const CallDescription& call);
 

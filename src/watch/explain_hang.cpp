@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "watch/call_description.hpp"
 
@@ -12,9 +13,10 @@ namespace hcoll {
 
 namespace {
 
-constexpr std::size_t most_lines = 24;
-constexpr std::size_t most_rests = 6;
+constexpr std::size_t most_groups = 16;       // of those that wait, and of those that are waited for
+constexpr std::size_t most_rests = 6;         // of a group
 constexpr std::size_t most_told_in_full = 4;  // of those that are to blame
+constexpr std::size_t most_different_calls = 4;
 
 using Call = RankState::Call;
 
@@ -23,6 +25,19 @@ std::string seconds_text(double least, double most) {
         return seconds < 10 ? fmt::format("{:.1f}", seconds) : fmt::format("{:.0f}", seconds);
     };
     return text(least) == text(most) ? text(most) + " s" : fmt::format("{} to {} s", text(least), text(most));
+}
+
+const RankState::Communicator* communicator_of(const RankState& state, int communicator) {
+    return communicator == RankState::no_communicator ? nullptr
+                                                      : &state.communicators[static_cast<std::size_t>(communicator)];
+}
+
+bool is_same_call(const RankState& state, const Call& call, const RankState& before, const Call& earlier) {
+    const RankState::Communicator* on = communicator_of(state, call.communicator);
+    const RankState::Communicator* was_on = communicator_of(before, earlier.communicator);
+    const bool is_on_the_same = (on == nullptr) == (was_on == nullptr) && (on == nullptr || on->key == was_on->key);
+    return is_on_the_same && call.number == earlier.number && call.text == earlier.text &&
+           call.seconds >= earlier.seconds;
 }
 
 class Explanation {
@@ -35,15 +50,17 @@ public:
 
     std::string text(std::string_view why) const {
         std::string text = fmt::format("{}. {} ranks:", why, answers_.size());
-        std::vector<Group> groups = make_groups();
-        for (std::size_t i = 0; i < groups.size(); ++i) {
-            if (i == most_lines) {
-                text += fmt::format("\n  and {} other groups of ranks", groups.size() - i);
-                break;
+        for (const bool blamed : {false, true}) {
+            const std::vector<Group> groups = make_groups(blamed);
+            for (std::size_t i = 0; i < groups.size(); ++i) {
+                if (i == most_groups) {
+                    text += fmt::format("\n  and {} other groups of ranks", groups.size() - i);
+                    break;
+                }
+                text += fmt::format("\n  {}: {}", ranks_text(groups[i].ranks), groups[i].text);
+                if (groups[i].has_time) text += ", for " + seconds_text(groups[i].least, groups[i].most);
+                text += rests_text(groups[i]) + groups[i].details;
             }
-            text += fmt::format("\n  {}: {}", ranks_text(groups[i].ranks), groups[i].text);
-            if (groups[i].has_time) text += ", for " + seconds_text(groups[i].least, groups[i].most);
-            text += rests_text(groups[i]) + groups[i].details;
         }
         return text + conclusion();
     }
@@ -56,43 +73,40 @@ private:
     };
     struct Group {
         std::string text;
-        std::vector<Rest> rests;  // in the order in which they came up; by no means all of them
+        std::vector<Rest> rests{};  // in the order in which they came up; by no means all of them
         std::size_t other_rests = 0;
-        std::string details;
-        std::vector<int> ranks;
+        std::string details{};
+        std::vector<int> ranks{};
         bool has_time = false;
         double least = 0;
         double most = 0;
     };
 
-    const RankState::Communicator* communicator_of(const RankState& state, const Call& call) const {
-        return call.communicator == RankState::no_communicator
-                   ? nullptr
-                   : &state.communicators[static_cast<std::size_t>(call.communicator)];
-    }
-    // Has it begun the call of that number there? Who says nothing has not; what is not known of a communicator any more is not held against a rank.
-    bool is_behind(const RankAnswer& answer, std::uint64_t key, std::uint64_t number) const {
-        if (!answer.state) return true;
+    // Has it not begun the call of that number there? Who says nothing has not; what a rank does not know any more is not held against it.
+    static bool is_behind(const RankAnswer& answer, std::uint64_t key, std::uint64_t number) {
+        if (!answer.state) return !answer.is_unknown;
         for (const RankState::Communicator& each : answer.state->communicators)
             if (each.key == key) return each.entered < number;
-        return true;
+        return answer.state->knows_all;
     }
-    // The members that have not come to the call. Ranks of the same call share one list.
+    // The members that have not come to a collective. Ranks of the same one share a list.
     struct Missing {
-        std::vector<std::size_t> indices;
-        std::string text;
+        std::vector<std::size_t> indices{};
+        std::string text{};
+        bool are_all_known = true;
     };
-    const Missing* missing(const RankState& state, const Call& call) {
-        const RankState::Communicator* communicator = communicator_of(state, call);
+    const Missing* missing(const RankState& state, int on, std::uint64_t number) {
+        const RankState::Communicator* communicator = communicator_of(state, on);
         if (communicator == nullptr) return nullptr;
-        const auto [place, is_new] = missing_.try_emplace({communicator->key, call.number});
+        const auto [place, is_new] = missing_.try_emplace({communicator->key, number});
         Missing& list = place->second;
         if (!is_new) return &list;
+        list.are_all_known = communicator->has_all_members;
         for (const RankRange& range : communicator->members)
             for (int i = 0; i < range.count; ++i) {
                 const auto member = by_rank_.find(range.first + i * range.step);
                 if (member == by_rank_.end()) continue;
-                if (is_behind(answers_[member->second], communicator->key, call.number))
+                if (is_behind(answers_[member->second], communicator->key, number))
                     list.indices.push_back(member->second);
             }
         if (list.indices.empty()) return &list;
@@ -101,21 +115,38 @@ private:
         return &list;
     }
 
+    // Was it there both times? Where it was asked once, that is not known, and taken for granted.
+    static bool is_stuck(const RankAnswer& answer, const Call& call) {
+        if (!answer.before) return true;
+        return std::any_of(answer.before->calls.begin(), answer.before->calls.end(), [&](const Call& earlier) {
+            return is_same_call(*answer.state, call, *answer.before, earlier);
+        });
+    }
+
     void find_edges(std::size_t index) {
         const RankAnswer& answer = answers_[index];
         if (!answer.state) return;
         Edges& edges = waits_for_[index];
         const auto add = [&](const Missing* list) {
-            if (list != nullptr && !list->indices.empty()) edges.lists.push_back(list);
+            if (list == nullptr) return;
+            if (!list->indices.empty()) edges.lists.push_back(list);
+            are_all_members_known_ = are_all_members_known_ && list->are_all_known;
         };
         for (const Call& call : answer.state->calls) {
+            any_is_in_call_ = true;
+            if (!is_stuck(answer, call)) continue;
+            any_is_stuck_ = true;
             if (const auto peer = by_rank_.find(call.wait.rank); call.wait.rank >= 0 && peer != by_rank_.end())
                 edges.peers.push_back(peer->second);
-            add(missing(*answer.state, call));
-            if (call.communicator != RankState::no_communicator) continue;
-            // In a call that waits for requests, perhaps of collectives that others have not begun yet.
-            for (const RankState::PastCall& past : answer.state->past)
-                if (past.call.is_only_begun) add(missing(*answer.state, past.call));
+            add(missing(*answer.state, call.communicator, call.number));
+            for (const RankState::Begun& begun : call.waits_on)
+                add(missing(*answer.state, begun.communicator, begun.number));
+            if (const auto* on = communicator_of(*answer.state, call.communicator); on != nullptr) {
+                Kinds& kinds = kinds_[{on->key, call.number}];
+                kinds.on = fmt::format("the {} collective on {}", ordinal_text(call.number), on->name);
+                kinds.said.push_back({answer.rank, call.kind});
+                kinds.differ = kinds.differ || call.kind != kinds.said.front().text;
+            }
         }
     }
     template <typename Visit>
@@ -128,44 +159,40 @@ private:
     bool is_waiting(std::size_t index) const {
         return !waits_for_[index].peers.empty() || !waits_for_[index].lists.empty();
     }
-    bool is_in_collective(std::size_t index) const {
-        const auto& state = answers_[index].state;
-        return state && std::any_of(state->calls.begin(), state->calls.end(),
-                                    [](const Call& call) { return call.communicator != RankState::no_communicator; });
-    }
 
     void find_blamed() {
         std::vector<bool> is_waited_for(answers_.size(), false);
-        for (std::size_t i = 0; i < answers_.size(); ++i)
-            for (const std::size_t each : waits_for_[i].peers) is_waited_for[each] = true;
-        for (const auto& [call, list] : missing_)
-            for (const std::size_t each : list.indices) is_waited_for[each] = true;
+        std::vector<const Missing*> marked;
+        for (const Edges& edges : waits_for_) {
+            for (const std::size_t each : edges.peers) is_waited_for[each] = true;
+            for (const Missing* list : edges.lists) marked.push_back(list);
+        }
+        std::sort(marked.begin(), marked.end());
+        marked.erase(std::unique(marked.begin(), marked.end()), marked.end());
+        for (const Missing* list : marked)
+            for (const std::size_t each : list->indices) is_waited_for[each] = true;
         is_blamed_.assign(answers_.size(), false);
-        for (std::size_t i = 0; i < answers_.size(); ++i)
-            is_blamed_[i] = is_waited_for[i] && (!is_waiting(i) || !answers_[i].state);
+        for (std::size_t i = 0; i < answers_.size(); ++i) is_blamed_[i] = is_waited_for[i] && !is_waiting(i);
     }
 
-    // Ranks that say the same, those that are to blame last.
-    std::vector<Group> make_groups() const {
+    std::vector<Group> make_groups(bool blamed) const {
         std::vector<Group> groups;
         std::map<std::string, std::size_t> known;
-        std::size_t told_in_full = 0;
-        for (const bool blamed : {false, true})
-            for (std::size_t i = 0; i < answers_.size(); ++i) {
-                if (is_blamed_[i] != blamed) continue;
-                Group mine = group_of(i);
-                const auto [place, is_new] = known.emplace(mine.text + (blamed ? "!" : ""), groups.size());
-                if (is_new) {
-                    if (blamed && told_in_full++ < most_told_in_full) mine.details = details(i);
-                    groups.push_back(std::move(mine));
-                    continue;
-                }
-                Group& group = groups[place->second];
-                group.ranks.push_back(answers_[i].rank);
-                group.least = std::min(group.least, mine.least);
-                group.most = std::max(group.most, mine.most);
-                add_rest(group, std::move(mine.rests[0]));
+        for (std::size_t i = 0; i < answers_.size(); ++i) {
+            if (is_blamed_[i] != blamed) continue;
+            Group mine = group_of(i);
+            const auto [place, is_new] = known.emplace(mine.text, groups.size());
+            if (is_new) {
+                if (blamed && groups.size() < most_told_in_full) mine.details = details(i);
+                groups.push_back(std::move(mine));
+                continue;
             }
+            Group& group = groups[place->second];
+            group.ranks.push_back(answers_[i].rank);
+            group.least = std::min(group.least, mine.least);
+            group.most = std::max(group.most, mine.most);
+            add_rest(group, std::move(mine.rests[0]));
+        }
         return groups;
     }
 
@@ -189,41 +216,41 @@ private:
 
     Group group_of(std::size_t index) const {
         const RankAnswer& answer = answers_[index];
-        Group group;
-        group.ranks = {answer.rank};
+        Group group{.text = answer.silence, .ranks = {answer.rank}};
         group.rests = {{"", {answer.rank}}};
-        if (!answer.state) {
-            group.text = answer.silence;
-            return group;
-        }
+        if (!answer.state) return group;
         const RankState& state = *answer.state;
+        group.has_time = true;
         if (state.calls.empty()) {
             group.text = state.has_finalized ? "has finalized MPI" : "in no call that is watched";
-            group.has_time = true;
             group.least = group.most = state.outside;
             if (!state.has_finalized) group.rests[0].text = last_call(state);
             return group;
         }
-        for (const Call& call : state.calls) {
-            if (!group.text.empty()) group.text += ", and ";
-            group.text += text_of(state, call);
-        }
-        group.has_time = true;
+        for (const Call& call : state.calls)
+            group.text += fmt::format("{}{}", group.text.empty() ? "" : ", and ", text_of(answer, call));
         group.least = group.most = state.calls.front().seconds;
         group.rests[0].text = waits_text(state, state.calls.front());
         return group;
     }
 
-    std::string text_of(const RankState& state, const Call& call) const {
-        const RankState::Communicator* communicator = communicator_of(state, call);
-        if (communicator == nullptr) return "in " + call.text;
-        std::string text =
-            fmt::format("in {}, the {} collective on {}", call.text, ordinal_text(call.number), communicator->name);
-        if (call.runs.empty())
-            text += ", which nothing runs yet";
-        else
-            text += call.runs == "vendor" ? ", inside the MPI library" : fmt::format(", running {}", call.runs);
-        return text;
+    static std::string text_of(const RankAnswer& answer, const Call& call) {
+        const RankState& state = *answer.state;
+        std::string text = "in " + call.text;
+        for (std::size_t i = 0; i < call.waits_on.size(); ++i) {
+            const RankState::Begun& begun = call.waits_on[i];
+            const RankState::Communicator* on = communicator_of(state, begun.communicator);
+            text += fmt::format("{} {}, the {} collective on {}", i == 0 ? " for" : ", and", begun.text,
+                                ordinal_text(begun.number), on == nullptr ? "a communicator that is freed" : on->name);
+        }
+        if (const RankState::Communicator* on = communicator_of(state, call.communicator); on != nullptr) {
+            text += fmt::format(", the {} collective on {}", ordinal_text(call.number), on->name);
+            if (call.runs.empty())
+                text += ", not decided yet";
+            else
+                text += call.runs == "vendor" ? ", inside the MPI library" : fmt::format(", running {}", call.runs);
+        }
+        return is_stuck(answer, call) ? text : text + " (it goes on)";
     }
 
     std::string waits_text(const RankState& state, const Call& call) const {
@@ -236,16 +263,23 @@ private:
             case WaitNote::What::leaders: return "waits for the leaders of other nodes" + step;
             case WaitNote::What::nothing: break;
         }
-        const RankState::Communicator* communicator = communicator_of(state, call);
-        return communicator == nullptr ? std::string() : missing_.at({communicator->key, call.number}).text;
+        const auto text_on = [&](int on, std::uint64_t number) {
+            const RankState::Communicator* communicator = communicator_of(state, on);
+            const auto found = communicator == nullptr ? missing_.end() : missing_.find({communicator->key, number});
+            return found == missing_.end() ? std::string() : found->second.text;
+        };
+        std::string text = text_on(call.communicator, call.number);
+        for (const RankState::Begun& begun : call.waits_on)
+            if (text.empty()) text = text_on(begun.communicator, begun.number);
+        return text;
     }
 
-    // The last collective, which all ranks of a group have in common.
+    // The last collective, which the ranks of a group may have in common.
     static std::string last_call(const RankState& state) {
         if (state.past.empty()) return "has made no collective yet";
-        return "its last collective was " + past_text(state, state.past.front());
+        return "its last collective was " + past_text(state.past.front());
     }
-    static std::string past_text(const RankState&, const RankState::PastCall& past) {
+    static std::string past_text(const RankState::PastCall& past) {
         return fmt::format("the {}, {}", ordinal_text(past.call.number), past.call.text);
     }
 
@@ -257,8 +291,8 @@ private:
         for (std::size_t i = 0; i < state->past.size(); ++i) {
             const RankState::PastCall& past = state->past[i];
             text += fmt::format("{} {}{}, {:.1f} s ago, took {:.6f} s", i == 0 ? "; its last collectives:" : ";",
-                                past_text(*state, past), past.call.runs.empty() ? "" : " by " + past.call.runs,
-                                past.ago, past.call.seconds);
+                                past_text(past), past.call.runs.empty() ? "" : " by " + past.call.runs, past.ago,
+                                past.call.seconds);
         }
         return text;
     }
@@ -309,38 +343,54 @@ private:
         return {};
     }
 
+    std::string different_calls() const {
+        std::string text;
+        std::size_t told = 0;
+        for (const auto& [call, kinds] : kinds_) {
+            if (!kinds.differ || told++ == most_different_calls) continue;
+            text += fmt::format("\n  Not all ranks make the same call in {}: {}", kinds.on, groups_text(kinds.said));
+        }
+        return text;
+    }
+
     std::string conclusion() const {
+        if (!any_is_in_call_) return "\n  No rank is in a call that is watched";
+        if (!any_is_stuck_) return "\n  No rank waits: none was in the same call some time before";
+        std::string text = different_calls();
         std::vector<std::size_t> blamed;
-        bool any_waits = false;
-        bool any_in_collective = false;
-        for (std::size_t i = 0; i < answers_.size(); ++i) {
+        for (std::size_t i = 0; i < answers_.size(); ++i)
             if (is_blamed_[i]) blamed.push_back(i);
-            any_waits = any_waits || is_waiting(i);
-            any_in_collective = any_in_collective || is_in_collective(i);
-        }
-        if (!blamed.empty()) {
-            const std::vector<int> ranks = ranks_of(blamed);
-            return fmt::format("\n  What is waited for: {}", ranks_text(ranks));
-        }
+        if (!blamed.empty()) return text + fmt::format("\n  What is waited for: {}", ranks_text(ranks_of(blamed)));
         if (const std::vector<int> ranks = circle(); !ranks.empty()) {
-            std::string text;
+            text += "\n  Ranks wait for each other: ";
             for (const int rank : ranks) text += fmt::format("{} for ", rank);
-            return fmt::format("\n  Ranks wait for each other: {}{}", text, ranks.front());
+            return text + fmt::format("{}", ranks.front());
         }
-        if (any_in_collective)
-            return "\n  All ranks of these collectives have come to them: what is waited for is inside";
-        return any_waits ? "" : "\n  No rank is in a collective";
+        if (!text.empty()) return text;
+        if (!are_all_members_known_) return "\n  Who is missing is not known: a communicator has too irregular members";
+        if (kinds_.empty()) return "\n  No rank is in a collective";
+        return "\n  All ranks of these collectives have come to them: what is waited for is inside";
     }
 
     std::span<const RankAnswer> answers_;
     std::map<int, std::size_t> by_rank_;
-    std::map<std::pair<std::uint64_t, std::uint64_t>, Missing> missing_;  // by communicator and number
+    using CallOfRanks = std::pair<std::uint64_t, std::uint64_t>;  // communicator and number
+    std::map<CallOfRanks, Missing> missing_;
+    struct Kinds {
+        std::string on;
+        std::vector<Said> said;
+        bool differ = false;
+    };
+    std::map<CallOfRanks, Kinds> kinds_;
     struct Edges {
         std::vector<std::size_t> peers;
         std::vector<const Missing*> lists;
     };
     std::vector<Edges> waits_for_;
     std::vector<bool> is_blamed_;
+    bool any_is_in_call_ = false;
+    bool any_is_stuck_ = false;
+    bool are_all_members_known_ = true;
 };
 
 }  // namespace

@@ -1,14 +1,15 @@
 // Who waits for whom, out of what the ranks say of themselves (LIBHCOLL_WATCHDOG). A pure function, without MPI.
 //
-// A rank in a collective waits for the rank that it has noted (an own algorithm), or, where it is inside the MPI library, for all members of the
-// communicator that have begun fewer collectives there. What is waited for, and itself waits for nobody that can be named, is to blame: a rank that is in
-// no call, in one that is no collective, or whose process says nothing.
+// Ranks are asked twice, some time apart: only who is in the same call both times waits. It waits for the rank that it has noted (an own algorithm), and for
+// all members of the communicator that have begun fewer collectives there; in a call that waits for requests, for those who have not begun the collectives that
+// these are of. What is waited for, and itself waits for nobody that can be named, is to blame: a rank that is in no call, in one that is no collective,
+// or whose process says nothing.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "watch/rank_state.hpp"
 
@@ -18,7 +19,9 @@ namespace hcoll {
 struct RankAnswer {
     int rank = 0;
     std::optional<RankState> state{};
-    std::string silence{};  // why there is none: "does not answer (process 12 on n1)"
+    std::optional<RankState> before{};  // some time earlier; nothing: it was asked once
+    std::string silence{};              // why there is no state: "does not answer (process 12 on n1)"
+    bool is_unknown = false;            // it could not be asked, which says nothing of it
 };
 
 // Several lines, without an end of line after the last one. `answers` of all ranks, in ascending order; `why`: what had them be asked, a

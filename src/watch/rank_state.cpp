@@ -10,21 +10,29 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t most_ranges = 64;
+constexpr std::size_t most_ranges = 4096;
+// What comes over a network is believed as far as that.
+constexpr int most_ranks = 1 << 26;
+
+Json json_of(const RankState::Begun& begun) { return Json::array({begun.communicator, begun.number, begun.text}); }
 
 Json json_of(const RankState::Call& call) {
-    return Json::array({call.communicator, call.number, call.text, call.runs, call.seconds,
-                        static_cast<int>(call.wait.what), call.wait.rank, call.wait.step, call.is_only_begun});
+    Json waits_on = Json::array();
+    for (const RankState::Begun& each : call.waits_on) waits_on.push_back(json_of(each));
+    return Json::array({call.communicator, call.number, call.kind, call.text, call.runs, call.seconds,
+                        static_cast<int>(call.wait.what), call.wait.rank, call.wait.step, waits_on});
 }
 
 RankState::Call call_of(const Json& from) {
-    return {.communicator = from.at(0),
-            .number = from.at(1),
-            .text = from.at(2),
-            .runs = from.at(3),
-            .seconds = from.at(4),
-            .wait = {static_cast<WaitNote::What>(from.at(5).get<int>()), from.at(6), from.at(7)},
-            .is_only_begun = from.at(8)};
+    RankState::Call call{.communicator = from.at(0),
+                         .number = from.at(1),
+                         .kind = from.at(2),
+                         .text = from.at(3),
+                         .runs = from.at(4),
+                         .seconds = from.at(5),
+                         .wait = {static_cast<WaitNote::What>(from.at(6).get<std::uint8_t>()), from.at(7), from.at(8)}};
+    for (const Json& begun : from.at(9)) call.waits_on.push_back({begun.at(0), begun.at(1), begun.at(2)});
+    return call;
 }
 
 Json json_of(const RankState::Communicator& communicator) {
@@ -45,6 +53,33 @@ RankState::Communicator communicator_of(const Json& from) {
     return communicator;
 }
 
+bool is_possible(const RankRange& range) {
+    const auto is_rank = [](std::int64_t rank) { return rank >= -1 && rank < most_ranks; };
+    return range.count > 0 && range.count < most_ranks && is_rank(range.first) &&
+           is_rank(std::int64_t{range.first} + std::int64_t{range.count - 1} * range.step);
+}
+
+bool is_possible(const RankState& state) {
+    const auto is_known = [&](int communicator) {
+        return communicator >= RankState::no_communicator &&
+               communicator < static_cast<int>(state.communicators.size());
+    };
+    const auto is_call = [&](const RankState::Call& call) {
+        return is_known(call.communicator) && call.wait.what <= WaitNote::What::flag &&
+               std::all_of(call.waits_on.begin(), call.waits_on.end(),
+                           [&](const RankState::Begun& begun) { return is_known(begun.communicator); });
+    };
+    std::int64_t members = 0;
+    for (const RankState::Communicator& each : state.communicators)
+        for (const RankRange& range : each.members) {
+            if (!is_possible(range)) return false;
+            members += range.count;
+        }
+    return members < most_ranks && std::all_of(state.calls.begin(), state.calls.end(), is_call) &&
+           std::all_of(state.past.begin(), state.past.end(),
+                       [&](const RankState::PastCall& each) { return is_call(each.call); });
+}
+
 }  // namespace
 
 std::vector<RankRange> ranges_of(const std::vector<int>& ranks) {
@@ -53,7 +88,7 @@ std::vector<RankRange> ranges_of(const std::vector<int>& ranks) {
         if (!ranges.empty()) {
             RankRange& last = ranges.back();
             const int distance = rank - (last.first + (last.count - 1) * last.step);
-            if (last.count == 1 && distance > 0) last.step = distance;
+            if (last.count == 1 && distance != 0) last.step = distance;
             if (distance == last.step) {
                 ++last.count;
                 continue;
@@ -75,8 +110,9 @@ int rank_at(const std::vector<RankRange>& ranges, int index) {
 
 std::string RankState::to_text() const {
     Json json = {
-        {"rank", rank},       {"process", process},     {"host", host},          {"finalized", has_finalized},
-        {"outside", outside}, {"calls", Json::array()}, {"past", Json::array()}, {"communicators", Json::array()}};
+        {"rank", rank},          {"process", process},     {"host", host},          {"finalized", has_finalized},
+        {"outside", outside},    {"calls", Json::array()}, {"past", Json::array()}, {"communicators", Json::array()},
+        {"knows_all", knows_all}};
     for (const Call& call : calls) json["calls"].push_back(json_of(call));
     for (const PastCall& each : past) json["past"].push_back({json_of(each.call), each.ago});
     for (const Communicator& communicator : communicators) json["communicators"].push_back(json_of(communicator));
@@ -95,14 +131,8 @@ std::optional<RankState> RankState::of(std::string_view text) {
         for (const Json& call : json.at("calls")) state.calls.push_back(call_of(call));
         for (const Json& each : json.at("past")) state.past.push_back({call_of(each.at(0)), each.at(1)});
         for (const Json& each : json.at("communicators")) state.communicators.push_back(communicator_of(each));
-        const auto is_wrong = [&](const Call& call) {
-            return call.communicator < no_communicator ||
-                   call.communicator >= static_cast<int>(state.communicators.size());
-        };
-        if (std::any_of(state.calls.begin(), state.calls.end(), is_wrong)) return std::nullopt;
-        if (std::any_of(state.past.begin(), state.past.end(),
-                        [&](const PastCall& each) { return is_wrong(each.call); }))
-            return std::nullopt;
+        state.knows_all = json.at("knows_all");
+        if (!is_possible(state)) return std::nullopt;
         return state;
     } catch (const Json::exception&) {
         return std::nullopt;

@@ -11,7 +11,7 @@
 
 namespace hcoll {
 
-// Ranks of MPI_COMM_WORLD that follow one another, or every `step`th of them.
+// Ranks of MPI_COMM_WORLD that follow one another, or every `step`th of them; a negative one goes down.
 struct RankRange {
     int first = 0;
     int count = 0;
@@ -29,17 +29,24 @@ struct RankState {
         std::uint64_t key = 0;  // the same on all its ranks
         std::string name;
         std::uint64_t entered = 0;         // so many of its collectives were begun by this rank
-        std::vector<RankRange> members{};  // by rank
+        std::vector<RankRange> members{};  // by rank; of those alone that a call below is on
         bool has_all_members = true;
+    };
+    // A collective that was begun and is not over.
+    struct Begun {
+        int communicator = no_communicator;
+        std::uint64_t number = 0;
+        std::string text;
     };
     struct Call {
         int communicator = no_communicator;  // in the list below; or it is no collective
         std::uint64_t number = 0;            // there
-        std::string text;                    // what was called
+        std::string kind;                    // what all ranks of it have to say alike: "MPI_Bcast, root 0"
+        std::string text;                    // what was called, in full
         std::string runs{};                  // what was decided; "" where nothing was yet
         double seconds = 0;                  // since it began, or what it took
         WaitNote::Wait wait{};               // rank: of MPI_COMM_WORLD
-        bool is_only_begun = false;          // it does not block: others may be waited for long after it
+        std::vector<Begun> waits_on{};       // of a call that waits for requests
     };
     struct PastCall {
         Call call;
@@ -50,10 +57,11 @@ struct RankState {
     int process = 0;
     std::string host{};
     bool has_finalized = false;
-    double outside = 0;            // seconds since the last call ended, where there is none
-    std::vector<Call> calls{};     // of its threads, the oldest first
-    std::vector<PastCall> past{};  // collectives, the last one first
-    std::vector<Communicator> communicators{};
+    double outside = 0;                         // seconds since the last call ended, where there is none
+    std::vector<Call> calls{};                  // of its threads, the oldest first
+    std::vector<PastCall> past{};               // collectives, the last one first
+    std::vector<Communicator> communicators{};  // freed ones, too
+    bool knows_all = true;                      // communicators that it has ever had
 
     std::string to_text() const;
     // Nothing where the text is none of these.

@@ -1,5 +1,6 @@
 #include "watch/watch_record.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,41 +18,54 @@ double seconds_between(WatchRecord::Clock::time_point from, WatchRecord::Clock::
     return std::chrono::duration<double>(to - from).count();
 }
 
+template <std::size_t size>
+void copy(std::string_view text, std::array<char, size>& to) {
+    to[text.copy(to.data(), size - 1)] = 0;
+}
+
 }  // namespace
 
-WatchRecord::WatchRecord(int rank, std::string host) : rank_(rank), host_(std::move(host)), last_end_(Clock::now()) {}
+WatchRecord::WatchRecord(int rank, std::string host, std::chrono::milliseconds limit)
+    : rank_(rank), host_(std::move(host)), limit_(limit), last_end_(Clock::now()) {}
 
-WatchRecord& WatchRecord::make(int rank, std::string host) {
-    auto* made = new WatchRecord(rank, std::move(host));
+WatchRecord& WatchRecord::make(int rank, std::string host, std::chrono::milliseconds limit) {
+    auto* made = new WatchRecord(rank, std::move(host), limit);
     instance_.store(made, std::memory_order_release);
     WaitNote::expect();
     return *made;
 }
 
-int WatchRecord::know(std::string name, const std::vector<int>& members) {
+int WatchRecord::know(std::string name, const std::vector<int>& members, std::uint64_t birth) {
     std::vector<RankRange> ranges = ranges_of(members);
     std::string bytes(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int));
+    bytes.append(reinterpret_cast<const char*>(&birth), sizeof birth);
     const std::uint64_t group = fnv1a(bytes);
     const std::lock_guard lock(mutex_);
-    // Ranks use communicators of the same processes for the first time in the same order, in most programs.
-    std::uint32_t before = 0;
-    if (const auto found = communicators_of_group_.find(group); found != communicators_of_group_.end())
-        before = found->second++;
-    else if (communicators_of_group_.size() < most_groups)
-        communicators_of_group_.emplace(group, 1);
     auto place = std::find_if(known_.begin(), known_.end(), [](const Known& each) { return !each.is_used; });
     if (place == known_.end()) place = known_.insert(known_.end(), Known{});
     *place = {.is_used = true,
-              .key = group + before,
+              .key = group + (birth == 0 ? known_alike_[group]++ : 0),
               .name = std::move(name),
               .members = std::move(ranges),
               .last_use = ++uses_};
     return static_cast<int>(place - known_.begin());
 }
 
+std::uint64_t WatchRecord::key(int communicator) const {
+    const std::lock_guard lock(mutex_);
+    return known_[static_cast<std::size_t>(communicator)].key;
+}
+
+std::string WatchRecord::name(int communicator) const {
+    const std::lock_guard lock(mutex_);
+    return known_[static_cast<std::size_t>(communicator)].name;
+}
+
 void WatchRecord::forget(int communicator) {
     const std::lock_guard lock(mutex_);
-    known_[static_cast<std::size_t>(communicator)].is_used = false;
+    Known& freed = known(communicator);
+    freed.is_used = false;
+    freed_[freed_count_++ % most_freed] = {.key = freed.key, .entered = freed.entered};
 }
 
 int WatchRecord::take_slot() {
@@ -63,7 +77,9 @@ int WatchRecord::take_slot() {
         slot.function = nullptr;
         slot.communicator = unknown;
         slot.runs[0] = 0;
+        slot.waits = 0;
         slot.since = Clock::now();
+        slot.due = slot.since + limit_;
         slot.note.clear();
         return static_cast<int>(i);
     }
@@ -72,52 +88,86 @@ int WatchRecord::take_slot() {
 
 int WatchRecord::begin(int communicator, const CallDescription& call, std::uint64_t number) {
     const std::lock_guard lock(mutex_);
-    Known& known = known_[static_cast<std::size_t>(communicator)];
-    known.entered = number;
-    known.last_use = ++uses_;
-    if (call.form != CallForm::blocking) has_begun_nonblocking_ = true;
+    Known& on = known(communicator);
+    on.entered = number;
+    on.last_use = ++uses_;
     const int index = take_slot();
     if (index == no_slot) return index;
-    Slot& slot = slots_[static_cast<std::size_t>(index)];
-    slot.counts = true;
-    slot.communicator = communicator;
-    slot.number = number;
-    slot.call = call;
+    Slot& made = slot(index);
+    made.counts = true;
+    made.communicator = communicator;
+    made.number = number;
+    made.call = call;
     return index;
 }
 
-int WatchRecord::begin(const char* function, bool may_wait_for_collectives) {
+int WatchRecord::begin(const char* function, bool counts) {
     const std::lock_guard lock(mutex_);
     const int index = take_slot();
     if (index == no_slot) return index;
-    Slot& slot = slots_[static_cast<std::size_t>(index)];
-    slot.counts = may_wait_for_collectives && has_begun_nonblocking_;
-    slot.function = function;
+    slot(index).counts = counts;
+    slot(index).function = function;
     return index;
 }
 
-void WatchRecord::decide(int slot, std::string_view what) {
-    if (slot == no_slot) return;
+int WatchRecord::begin_wait(const char* function, std::span<const std::uint64_t> requests) {
+    const int index = begin(function, false);
+    if (index == no_slot || !has_requests()) return index;
     const std::lock_guard lock(mutex_);
-    auto& runs = slots_[static_cast<std::size_t>(slot)].runs;
-    runs[what.copy(runs.data(), runs.size() - 1)] = 0;
+    Slot& waiting = slot(index);
+    const std::size_t count = requests_.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < count && waiting.waits < most_waited_for; ++i)
+        if (std::find(requests.begin(), requests.end(), begun_[i].request) != requests.end())
+            waiting.waits_on[waiting.waits++] = begun_[i];
+    waiting.counts = waiting.waits != 0;
+    return index;
 }
 
-void WatchRecord::end(int slot, bool is_void) {
-    if (slot == no_slot) return;
+void WatchRecord::decide(int index, std::string_view what) {
+    if (index == no_slot) return;
     const std::lock_guard lock(mutex_);
-    Slot& ended = slots_[static_cast<std::size_t>(slot)];
+    copy(what, slot(index).runs);
+}
+
+void WatchRecord::add_request(int index, std::uint64_t request) {
+    if (index == no_slot) return;
+    const std::lock_guard lock(mutex_);
+    const std::size_t count = requests_.load(std::memory_order_relaxed);
+    if (count == most_requests) return;
+    const Slot& of = slot(index);
+    begun_[count] = {.request = request,
+                     .key = known(of.communicator).key,
+                     .communicator = of.communicator,
+                     .number = of.number,
+                     .call = of.call};
+    requests_.store(count + 1, std::memory_order_relaxed);
+}
+
+void WatchRecord::remove_request(std::uint64_t request) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t count = requests_.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (begun_[i].request != request) continue;
+        begun_[i] = begun_[count - 1];
+        requests_.store(count - 1, std::memory_order_relaxed);
+        return;
+    }
+}
+
+void WatchRecord::end(int index, bool is_void) {
+    if (index == no_slot) return;
+    const std::lock_guard lock(mutex_);
+    Slot& ended = slot(index);
     ended.is_used = false;
     last_end_ = Clock::now();
     if (ended.communicator == unknown) return;
-    Known& known = known_[static_cast<std::size_t>(ended.communicator)];
+    Known& on = known(ended.communicator);
     if (is_void) {
-        --known.entered;
+        --on.entered;
         return;
     }
     Past& past = past_[ended_++ % past_calls];
-    past.key = known.key;
-    past.name.assign(known.name);
+    copy(on.name, past.name);
     past.number = ended.number;
     past.call = ended.call;
     past.runs = ended.runs;
@@ -130,77 +180,105 @@ void WatchRecord::note_finalized() {
     has_finalized_ = true;
 }
 
-std::optional<WatchRecord::Clock::time_point> WatchRecord::oldest_call(Clock::time_point after) const {
-    const std::lock_guard lock(mutex_);
-    std::optional<Clock::time_point> oldest;
-    for (const Slot& slot : slots_)
-        if (slot.is_used && slot.counts && slot.since > after && (!oldest || slot.since < *oldest)) oldest = slot.since;
-    return oldest;
-}
-
-std::string WatchRecord::text_of(const Slot& slot) {
-    return slot.function != nullptr ? slot.function : function_name(slot.call.collective, slot.call.form);
-}
-
-std::string WatchRecord::oldest_call_text() const {
+std::optional<WatchRecord::Due> WatchRecord::due(Clock::time_point now) const {
+    if (limit_.count() == 0) return std::nullopt;
     const std::lock_guard lock(mutex_);
     const Slot* oldest = nullptr;
     for (const Slot& slot : slots_)
-        if (slot.is_used && slot.counts && (oldest == nullptr || slot.since < oldest->since)) oldest = &slot;
-    return oldest == nullptr ? "no call" : text_of(*oldest);
+        if (slot.is_used && slot.counts && slot.due <= now && (oldest == nullptr || slot.since < oldest->since))
+            oldest = &slot;
+    if (oldest == nullptr) return std::nullopt;
+    return Due{.text = oldest->function != nullptr ? oldest->function
+                                                   : function_name(oldest->call.collective, oldest->call.form),
+               .seconds = seconds_between(oldest->since, now)};
 }
 
-RankState WatchRecord::state() const {
-    const std::lock_guard lock(mutex_);
-    const Clock::time_point now = Clock::now();
-    RankState state{.rank = rank_,
-                    .process = static_cast<int>(getpid()),
-                    .host = host_,
-                    .has_finalized = has_finalized_,
-                    .outside = seconds_between(last_end_, now)};
-    // Those used last, and those that a call is on.
+struct WatchRecord::Telling {
+    RankState state;
+    std::vector<int> places;  // by number in this record
+};
+
+// Those used last, those that were freed last, and whether that is all.
+void WatchRecord::tell_communicators(Telling& telling) const {
+    RankState& state = telling.state;
     std::vector<std::size_t> used;
     for (std::size_t i = 0; i < known_.size(); ++i)
         if (known_[i].is_used) used.push_back(i);
     std::sort(used.begin(), used.end(),
               [&](std::size_t a, std::size_t b) { return known_[a].last_use > known_[b].last_use; });
+    state.knows_all = used.size() <= most_communicators && freed_count_ <= most_freed;
     if (used.size() > most_communicators) used.resize(most_communicators);
-    std::vector<int> told(known_.size(), RankState::no_communicator);
+    telling.places.assign(known_.size(), RankState::no_communicator);
     for (const std::size_t each : used) {
-        told[each] = static_cast<int>(state.communicators.size());
-        const Known& known = known_[each];
+        telling.places[each] = static_cast<int>(state.communicators.size());
         state.communicators.push_back(
-            {.key = known.key, .name = known.name, .entered = known.entered, .members = known.members});
+            {.key = known_[each].key, .name = known_[each].name, .entered = known_[each].entered});
     }
-    for (const Slot& slot : slots_) {
+    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(freed_count_, most_freed); ++i)
+        state.communicators.push_back({.key = freed_[i].key, .name = {}, .entered = freed_[i].entered});
+}
+
+RankState::Call WatchRecord::told(const Slot& slot, Telling& telling, Clock::time_point now) const {
+    RankState::Call call{.kind = slot.function != nullptr ? slot.function : call_kind(slot.call),
+                         .text = slot.function != nullptr ? slot.function : call_text(slot.call),
+                         .runs = slot.runs.data(),
+                         .seconds = seconds_between(slot.since, now),
+                         .wait = slot.note.get()};
+    // With its members, since somebody of them may be missing.
+    const auto place_of = [&](int communicator) {
+        const int place = telling.places[static_cast<std::size_t>(communicator)];
+        if (place != RankState::no_communicator)
+            telling.state.communicators[static_cast<std::size_t>(place)].members =
+                known_[static_cast<std::size_t>(communicator)].members;
+        return place;
+    };
+    for (std::size_t i = 0; i < slot.waits; ++i) {
+        const Request& on = slot.waits_on[i];
+        const Known& of = known_[static_cast<std::size_t>(on.communicator)];
+        const bool is_there = of.is_used && of.key == on.key;
+        call.waits_on.push_back({.communicator = is_there ? place_of(on.communicator) : RankState::no_communicator,
+                                 .number = on.number,
+                                 .text = call_text(on.call)});
+    }
+    if (slot.communicator == unknown) {
+        call.wait.rank = -1;
+        return call;
+    }
+    call.communicator = place_of(slot.communicator);
+    call.number = slot.number;
+    call.wait.rank = rank_at(known_[static_cast<std::size_t>(slot.communicator)].members, call.wait.rank);
+    return call;
+}
+
+RankState WatchRecord::state(bool is_told) {
+    constexpr int until_told_again = 10;
+    const std::lock_guard lock(mutex_);
+    const Clock::time_point now = Clock::now();
+    Telling telling{.state = {.rank = rank_,
+                              .process = static_cast<int>(getpid()),
+                              .host = host_,
+                              .has_finalized = has_finalized_,
+                              .outside = seconds_between(last_end_, now)},
+                    .places = {}};
+    RankState& state = telling.state;
+    tell_communicators(telling);
+    for (Slot& slot : slots_) {
         if (!slot.is_used) continue;
-        RankState::Call call{.text = slot.function != nullptr ? slot.function : call_text(slot.call),
-                             .runs = slot.runs.data(),
-                             .seconds = seconds_between(slot.since, now),
-                             .wait = slot.note.get()};
-        if (slot.communicator != unknown) {
-            const auto communicator = static_cast<std::size_t>(slot.communicator);
-            call.communicator = told[communicator];
-            call.number = slot.number;
-            call.wait.rank = rank_at(known_[communicator].members, call.wait.rank);
-        }
-        state.calls.push_back(std::move(call));
+        state.calls.push_back(told(slot, telling, now));
+        if (is_told && now - slot.since >= limit_ / 2) slot.due = now + until_told_again * (now - slot.since);
     }
     std::stable_sort(state.calls.begin(), state.calls.end(),
                      [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
     for (std::uint64_t i = ended_; i > 0 && ended_ - i < past_calls; --i) {
         const Past& past = past_[(i - 1) % past_calls];
         RankState::Call call{.number = past.number,
-                             .text = call_text(past.call) + " on " + past.name,
+                             .kind = call_kind(past.call),
+                             .text = fmt::format("{} on {}", call_text(past.call), past.name.data()),
                              .runs = past.runs.data(),
-                             .seconds = seconds_between(past.since, past.end),
-                             .is_only_begun = past.call.form != CallForm::blocking};
-        const auto same = std::find_if(state.communicators.begin(), state.communicators.end(),
-                                       [&](const auto& each) { return each.key == past.key; });
-        if (same != state.communicators.end()) call.communicator = static_cast<int>(same - state.communicators.begin());
+                             .seconds = seconds_between(past.since, past.end)};
         state.past.push_back({std::move(call), seconds_between(past.end, now)});
     }
-    return state;
+    return std::move(telling.state);
 }
 
 }  // namespace hcoll

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hcoll {
@@ -30,7 +31,8 @@ class WatchSockets {
 public:
     enum class Question : char { state = 's', collect = 'c' };
     struct Answer {
-        enum class Outcome : std::uint8_t { answered, refused, silent } outcome = Outcome::silent;
+        // refused: nobody listens there; failed: this process could not even try.
+        enum class Outcome : std::uint8_t { answered, refused, silent, failed } outcome = Outcome::silent;
         std::string text{};
     };
     // What another one wants to know; `said` comes with the question.
@@ -38,28 +40,44 @@ public:
 
     // Opens the port; address().port is 0 where that fails.
     WatchSockets();
-    ~WatchSockets();
     WatchSockets(const WatchSockets&) = delete;
     WatchSockets& operator=(const WatchSockets&) = delete;
 
     const WatchAddress& address() const { return address_; }
-    // Of all processes, by rank.
-    void meet(std::vector<WatchAddress> all, OnQuestion on_question);
+    // Of all processes, by rank, of which this one is `rank`.
+    void meet(std::vector<WatchAddress> all, int rank);
+    void answer_by(OnQuestion on_question) { on_question_ = std::move(on_question); }
     const std::vector<WatchAddress>& all() const { return all_; }
     // What serve() is to be called after: somebody asks, or goes on with it.
     void add_polled(std::vector<pollfd>& polled) const;
     // Hears and answers who has come, as far as that goes without waiting: two processes may ask each other.
     void serve();
-    // Asks the processes of those ranks, many at the same time, and answers who asks meanwhile. Gives up on each after `patience`, and on all as soon as
-    // `gives_up` says so. The answers in the order of `ranks`.
+    // Asks the processes of those ranks, many at the same time, and answers who asks meanwhile. Gives up on each address of one after `patience`, and on all
+    // as soon as `gives_up` says so. The answers in the order of `ranks`.
     std::vector<Answer> ask(std::span<const int> ranks, Question question, std::string_view said,
                             std::chrono::milliseconds patience, const std::function<bool()>& gives_up);
 
 private:
     using Clock = std::chrono::steady_clock;
+    // Closed with it.
+    class Socket {
+    public:
+        explicit Socket(int descriptor = -1) : descriptor_(descriptor) {}
+        Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+        Socket& operator=(Socket&& other) noexcept {
+            std::swap(descriptor_, other.descriptor_);
+            return *this;
+        }
+        ~Socket();
+        int get() const { return descriptor_; }
+        bool is_open() const { return descriptor_ >= 0; }
+
+    private:
+        int descriptor_;
+    };
     // With one that asks this one.
     struct Incoming {
-        int socket = -1;
+        Socket socket;
         Clock::time_point until;
         std::string got{};
         std::string answer{};
@@ -67,14 +85,16 @@ private:
         bool is_over = false;
     };
     void go_on(Incoming& incoming) const;
+    bool listens() const;
 
     struct Conversation;
-    bool begin(Conversation& conversation) const;
+    void begin(Conversation& conversation) const;
     void go_on(Conversation& conversation) const;
-    std::string message(Question question, std::string_view said) const;
 
     WatchAddress address_;
-    int listener_ = -1;
+    Socket listener_;
+    Clock::time_point deaf_until_{};
+    int rank_ = 0;
     std::vector<WatchAddress> all_;
     OnQuestion on_question_;
     std::vector<Incoming> incoming_;

@@ -21,10 +21,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto between_texts = 2s;  // what comes sooner is of the same hang
 constexpr auto longest_between_looks = 1000ms;
+constexpr auto between_tries = 100ms;  // of what could not be told at once
+constexpr auto longest_between_answers = 300ms;
 
-// What the handler may touch. A child that the application forked has the handler, too, but no thread.
+// What the handler may touch.
 std::atomic<int> wake_of_signal{-1};
 std::atomic<bool> was_signalled{false};
 std::atomic<pid_t> process_of_signal{0};
@@ -34,11 +35,15 @@ void wake(int descriptor) {
     [[maybe_unused]] const ssize_t written = write(descriptor, &one, sizeof one);
 }
 
+// A child that the application forked has the handler, too, but nobody who watches: it ends, as it would have.
 void on_signal(int) {
     const int before = errno;
-    if (process_of_signal.load() == getpid()) {
+    if (process_of_signal.load() != getpid()) {
+        std::signal(SIGUSR2, SIG_DFL);
+        std::raise(SIGUSR2);  // blocked until this one returns
+    } else if (const int descriptor = wake_of_signal.load(); descriptor >= 0) {
         was_signalled.store(true);
-        wake(wake_of_signal.load());
+        wake(descriptor);
     }
     errno = before;
 }
@@ -57,17 +62,16 @@ void take_signal(int descriptor) {
 }
 
 // The handler stays: one that is on its way must not end the process.
-void leave_signal() { process_of_signal.store(0); }
+void leave_signal() { wake_of_signal.store(-1); }
 
 }  // namespace
 
-Watcher::Watcher(const Options& options, WatchRecord& record, std::unique_ptr<WatchSockets> sockets)
-    : options_(options), record_(record), sockets_(std::move(sockets)) {
+Watcher::Watcher(const Options& options, WatchRecord& record, WatchSockets& sockets)
+    : options_(options), record_(record), sockets_(sockets) {
     wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-    std::vector<WatchAddress> all = sockets_->all();
-    sockets_->meet(std::move(all),
-                   [this](WatchSockets::Question question, std::string_view said) { return answer(question, said); });
+    sockets_.answer_by(
+        [this](WatchSockets::Question question, std::string_view said) { return answer(question, said); });
     sigset_t every;
     sigset_t before;
     sigfillset(&every);
@@ -84,96 +88,124 @@ Watcher::Watcher(const Options& options, WatchRecord& record, std::unique_ptr<Wa
     take_signal(wake_);
 }
 
+// The descriptor stays open: a handler may be about to write to it.
 Watcher::~Watcher() {
     leave_signal();
     is_ending_.store(true);
     wake(wake_);
     thread_.join();
-    close(wake_);
+}
+
+void Watcher::wait(Clock::duration longest) {
+    std::vector<pollfd> polled = {{.fd = wake_, .events = POLLIN, .revents = 0}};
+    sockets_.add_polled(polled);
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(longest).count();
+    poll(polled.data(), polled.size(), static_cast<int>(milliseconds));
+    std::uint64_t ignored = 0;
+    [[maybe_unused]] const ssize_t woken = read(wake_, &ignored, sizeof ignored);
+    sockets_.serve();
 }
 
 void Watcher::run() {
     const auto between_looks = options_.limit.count() == 0 ? longest_between_looks
                                                            : std::clamp<std::chrono::milliseconds>(
                                                                  options_.limit / 8, 10ms, longest_between_looks);
-    std::vector<pollfd> polled;
+    // Many ranks come to the limit at the same time. The first ones speak for all.
+    const auto later = std::chrono::milliseconds(std::min(options_.rank, 1000));
     while (!is_ending_.load()) {
         try {
-            polled.assign(1, {.fd = wake_, .events = POLLIN, .revents = 0});
-            sockets_->add_polled(polled);
-            poll(polled.data(), polled.size(),
-                 options_.limit.count() == 0 ? -1 : static_cast<int>(between_looks.count()));
-            std::uint64_t ignored = 0;
-            [[maybe_unused]] const ssize_t woken = read(wake_, &ignored, sizeof ignored);
+            const bool is_late = !signal_.empty() || !wanted_.empty();
+            wait(is_late ? std::min<Clock::duration>(between_looks, between_tries) : between_looks);
             if (is_ending_.load()) return;
-            sockets_->serve();
-            if (was_signalled.exchange(false))
-                have_collected(fmt::format("SIGUSR2 has come to rank {}", options_.rank));
-            if (!wanted_.empty()) collect(std::exchange(wanted_, {}));
-            look(Clock::now());
+            if (was_signalled.exchange(false)) signal_ = fmt::format("SIGUSR2 has come to rank {}", options_.rank);
+            if (!signal_.empty() && have_collected(signal_)) signal_.clear();
+            if (!wanted_.empty() && collect(wanted_)) wanted_.clear();
+            if (const auto due = record_.due(Clock::now() - later))
+                have_collected(
+                    fmt::format("rank {} has been in {} for {:.1f} s", options_.rank, due->text, due->seconds));
         } catch (const std::bad_alloc&) {
             // The next time, perhaps.
         }
     }
 }
 
-void Watcher::look(Clock::time_point now) {
-    if (options_.limit.count() == 0) return;
-    // Many ranks come to the limit at the same time. The first ones speak for all.
-    const auto later = std::chrono::milliseconds(std::min(options_.rank, 1000));
-    const auto oldest = record_.oldest_call(told_);
-    if (!oldest || now - *oldest < options_.limit + later) return;
-    const double seconds = std::chrono::duration<double>(now - *oldest).count();
-    have_collected(
-        fmt::format("rank {} has been in {} for {:.1f} s", options_.rank, record_.oldest_call_text(), seconds));
-    told_ = Clock::now();
+bool Watcher::has_just_told() const {
+    return collected_ != Clock::time_point{} && Clock::now() - collected_ < options_.between_texts;
 }
 
-// By the first of ranks 0, 1, 2, 4, ... that answers, or this one.
-void Watcher::have_collected(const std::string& why) {
+// By the first of ranks 0, 1, 2, 4, ... that answers, or this one. False where it is to be tried again.
+bool Watcher::have_collected(const std::string& why) {
     for (int rank = 0; rank < options_.rank; rank = rank == 0 ? 1 : 2 * rank) {
-        const auto answers = sockets_->ask(std::array{rank}, WatchSockets::Question::collect, why, options_.patience,
-                                           [this] { return is_ending_.load(); });
-        if (answers[0].outcome == WatchSockets::Answer::Outcome::answered || is_ending_.load()) return;
+        const auto answers = sockets_.ask(std::array{rank}, WatchSockets::Question::collect, why, options_.patience,
+                                          [this] { return is_ending_.load(); });
+        if (is_ending_.load()) return true;
+        if (answers[0].outcome == WatchSockets::Answer::Outcome::answered) return answers[0].text == "yes";
     }
-    collect(why);
+    return collect(why);
 }
 
-void Watcher::collect(const std::string& why) {
-    if (collected_ != Clock::time_point{} && Clock::now() - collected_ < between_texts) return;
+std::vector<WatchSockets::Answer> Watcher::ask_all(const std::vector<int>& ranks) {
+    return sockets_.ask(ranks, WatchSockets::Question::state, {}, options_.patience,
+                        [this] { return is_ending_.load(); });
+}
+
+namespace {
+
+std::string silence_text(WatchSockets::Answer::Outcome outcome) {
+    switch (outcome) {
+        case WatchSockets::Answer::Outcome::refused: return "its process is gone";
+        case WatchSockets::Answer::Outcome::failed: return "could not be asked: no descriptor is left here";
+        default: return "does not answer: stopped, or its host cannot be reached";
+    }
+}
+
+}  // namespace
+
+// False where it has told shortly before, and what is new since then has to wait.
+bool Watcher::collect(const std::string& why) {
+    if (has_just_told()) return false;
     std::vector<int> others;
-    const auto ranks = static_cast<int>(sockets_->all().size());
+    const auto ranks = static_cast<int>(sockets_.all().size());
     for (int rank = 0; rank < ranks; ++rank)
         if (rank != options_.rank) others.push_back(rank);
-    const auto replies = sockets_->ask(others, WatchSockets::Question::state, {}, options_.patience,
-                                       [this] { return is_ending_.load(); });
-    if (is_ending_.load()) return;
+    is_collecting_ = true;
+    const RankState mine_before = record_.state(false);
+    const auto before = ask_all(others);
+    // Long enough for a call that goes on to be over.
+    const auto pause = options_.limit.count() == 0
+                           ? longest_between_answers
+                           : std::min<std::chrono::milliseconds>(options_.limit / 4, longest_between_answers);
+    for (const Clock::time_point until = Clock::now() + pause; Clock::now() < until && !is_ending_.load();)
+        wait(until - Clock::now());
+    const auto replies = ask_all(others);
+    is_collecting_ = false;
+    if (is_ending_.load()) return true;
     std::vector<RankAnswer> answers(static_cast<std::size_t>(ranks));
-    answers[static_cast<std::size_t>(options_.rank)] = {.rank = options_.rank, .state = record_.state()};
+    answers[static_cast<std::size_t>(options_.rank)] = {
+        .rank = options_.rank, .state = record_.state(true), .before = mine_before};
     for (std::size_t i = 0; i < others.size(); ++i) {
         RankAnswer& answer = answers[static_cast<std::size_t>(others[i])];
         answer.rank = others[i];
         answer.state = RankState::of(replies[i].text);
+        answer.before = RankState::of(before[i].text);
         if (answer.state) continue;
-        const WatchAddress& of = sockets_->all()[static_cast<std::size_t>(others[i])];
-        const bool is_gone = replies[i].outcome == WatchSockets::Answer::Outcome::refused;
+        const WatchAddress& of = sockets_.all()[static_cast<std::size_t>(others[i])];
+        answer.is_unknown = replies[i].outcome == WatchSockets::Answer::Outcome::failed;
         answer.silence =
-            fmt::format("{} (process {} on {})",
-                        is_gone ? "its process is gone" : "does not answer: stopped, or its host cannot be reached",
-                        of.process, address_text(of));
+            fmt::format("{} (process {} on {})", silence_text(replies[i].outcome), of.process, address_text(of));
     }
     options_.say(explain_hang(answers, why));
-    collected_ = told_ = Clock::now();
-    wanted_.clear();
+    collected_ = Clock::now();
+    return true;
 }
 
 std::string Watcher::answer(WatchSockets::Question question, std::string_view said) {
-    if (question == WatchSockets::Question::collect) {
-        if (wanted_.empty()) wanted_ = said;
-        return "yes";
-    }
-    told_ = Clock::now();
-    return record_.state().to_text();
+    if (question == WatchSockets::Question::state) return record_.state(true).to_text();
+    // Who asks while all are asked is among them.
+    if (is_collecting_) return "yes";
+    if (has_just_told()) return "later";
+    if (wanted_.empty()) wanted_ = said;
+    return "yes";
 }
 
 }  // namespace hcoll

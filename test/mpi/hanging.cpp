@@ -1,9 +1,11 @@
 // Programs that hang until somebody lets them go on, for watch.py: ranks make calls to which one does not come.
 //
-//   --case late|ahead|request|message|circle
+//   --case late|ahead|request|message|circle|order|mismatch|freed|split|child
 //   --until FILE   the rank that others wait for goes on when that exists
 #include "../support/program.hpp"
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include <string>
@@ -58,6 +60,41 @@ int main(int argc, char** argv) {
         // A wrong program: ranks take two communicators in different orders.
         check(MPI_Barrier(is_last ? MPI_COMM_WORLD : comm));
         check(MPI_Barrier(is_last ? comm : MPI_COMM_WORLD));
+    } else if (which == "order") {
+        MPI_Comm other = MPI_COMM_NULL;
+        MPI_Comm third = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &third));
+        check(MPI_Barrier(is_last ? third : other));
+        check(MPI_Barrier(is_last ? other : third));
+    } else if (which == "mismatch") {
+        if (is_last)
+            check(MPI_Barrier(comm));
+        else
+            check(MPI_Bcast(values.data(), 1000, MPI_INT, program.size() - 1, comm));
+    } else if (which == "freed") {
+        // The others may leave before the last rank comes.
+        MPI_Comm other = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+        if (is_last) wait_for(file);
+        check(MPI_Bcast(values.data(), 10, MPI_INT, 0, other));
+        check(MPI_Comm_free(&other));
+        check(MPI_Barrier(comm));
+    } else if (which == "split") {
+        if (is_last) wait_for(file);
+        MPI_Comm part = MPI_COMM_NULL;
+        check(MPI_Comm_split(comm, program.rank() % 2, 0, &part));
+        check(MPI_Comm_free(&part));
+    } else if (which == "child") {
+        const pid_t child = fork();
+        require(child >= 0, "fork");
+        if (child == 0) {
+            for (;;) pause();
+        }
+        require(kill(child, SIGUSR2) == 0, "the child is there");
+        int status = 0;
+        require(waitpid(child, &status, 0) == child, "waitpid");
+        require(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR2, "the child has ended by the signal");
     } else {
         fail("there is no case " + which);
     }

@@ -89,6 +89,8 @@ class Job:
         # In half of the jobs ranks compare their calls, in half results are compared with the MPI library's.
         self.settings["LIBHCOLL_CHECK"] = draw.choice(["0", "1"])
         self.settings["LIBHCOLL_VERIFY"] = draw.choice(["0", "0", "1", "3"])
+        # Calls are noted; nobody is to be accused.
+        self.settings["LIBHCOLL_WATCHDOG"] = draw.choice(["off", "24h"])
 
     def command(self, flavour, build):
         command = [os.path.join(SOURCE, "scripts", "mpirun-test"), flavour, str(self.ranks)]
@@ -122,7 +124,7 @@ def main():
         job = Job(number + done, algorithms)
         command = job.command(arguments.flavour, build)
         result = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if result.returncode != 0 or any(f"LIBHCOLL_{name}: " in result.stdout + result.stderr for name in ("CHECK", "VERIFY")):
+        if result.returncode != 0 or any(f"LIBHCOLL_{name}: " in result.stdout + result.stderr for name in ("CHECK", "VERIFY", "WATCHDOG")):
             failed.append(job.number)
             print(f"job {job.number} ended with {result.returncode}; again: {os.path.relpath(__file__)} {arguments.flavour} "
                   f"--build {arguments.build} --first {job.number}\n{shlex.join(command)}\n{result.stdout}{result.stderr}",

@@ -58,7 +58,10 @@ class Hang:
 
     def kill(self):
         for process in re.findall(r"is process (\d+)", self.output):
-            os.kill(int(process), signal.SIGKILL)
+            try:
+                os.kill(int(process), signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # the launcher was faster
         self.job.wait()
 
     def go_on(self):
@@ -69,8 +72,10 @@ class Hang:
 
 
 def told(hang, what, patterns, ends_well=True):
-    """The text comes, with all of that, and once; the job then goes on to its end."""
-    hang.read_until(r"What is waited for|wait for each other|is inside$|No rank is in")
+    """The text comes, with all of that, and once; the job then goes on to its end, or is killed."""
+    hang.read_until(r"What is waited for|wait for each other|is inside$|No rank |Not all ranks")
+    if not ends_well and what != "a rank that is stopped":
+        hang.kill()
     for pattern in patterns:
         expect(re.search(pattern, hang.output), f"{what}: {pattern}", hang.output)
     if ends_well:
@@ -89,7 +94,7 @@ def main():
         def hang(case, *settings, **others):
             return Hang(arguments.flavour, arguments.build, folder, case, settings, **others)
 
-        late = [r"rank \d has been in MPI_Allreduce for 0\.\d s\. 4 ranks:",
+        late = [r"rank \d has been in MPI_Allreduce for \d+\.\d s\. 4 ranks:",
                 r"MPI_Allreduce of MPI_SUM, 4000 bytes of int32, the 5th collective on a duplicate of MPI_COMM_WORLD",
                 r"rank 3: in no call that is watched, .*its last collective was the 4th, MPI_Allreduce",
                 r"process \d+ on \S+; its last collectives: the 4th, MPI_Allreduce.* ago, took 0\.",
@@ -107,11 +112,18 @@ def main():
             told(hang("request", f"LIBHCOLL_PROGRESS={progress}"), f"a request, moved by {progress}",
                  [r"rank \d has been in MPI_Wait ", r"in MPI_Wait", r"What is waited for: rank 3$"])
         told(hang("message"), "a message", [r"rank 3: in MPI_Recv", r"rank 0: in no call", r"What is waited for: ranks 0, 3$"])
+        # Of communicators of the same processes, those that were made first are the first ones, whatever is used first.
+        told(hang("order"), "two orders", [r"on a duplicate of MPI_COMM_WORLD \(the 2nd made of MPI_COMM_WORLD\)",
+                                          r"\(the 3rd made of MPI_COMM_WORLD\)", "Ranks wait for each other: "], ends_well=False)
+        told(hang("mismatch", "LIBHCOLL_ENABLE=0"), "different calls",
+             [r"Not all ranks make the same call in the 5th collective on a duplicate of MPI_COMM_WORLD.*: ranks 0-2: MPI_Bcast, root 3; rank 3: MPI_Barrier"],
+             ends_well=False)
+        # The others have left the last collective on a communicator, and freed it.
+        told(hang("freed", "LIBHCOLL_BCAST=vendor"), "a communicator that is freed", [r"rank 3: in no call", r"What is waited for: rank 3$"])
+        told(hang("split"), "MPI_Comm_split", [r"rank \d has been in MPI_Comm_split for", r"ranks 0-2: in MPI_Comm_split"])
         # Nobody lets these go on.
-        circle = hang("circle")
-        told(circle, "a circle", ["MPI_Barrier, the 5th collective on a duplicate", "MPI_Barrier, the 1st collective on MPI_COMM_WORLD",
+        told(hang("circle"), "a circle", ["MPI_Barrier, the 5th collective on a duplicate", "MPI_Barrier, the 1st collective on MPI_COMM_WORLD",
                                   "Ranks wait for each other: "], ends_well=False)
-        circle.kill()
 
         # One that is stopped says nothing: so the others say it.
         stopped = hang("late")
@@ -123,6 +135,10 @@ def main():
         expect(stopped.go_on() == 0, "a rank that was stopped goes on", stopped.output)
 
         # On a signal, as often as it comes.
+        # The program's child, which has nobody who watches, ends by the signal.
+        child = hang("child")
+        expect(child.go_on() == 0, "a child", child.output)
+
         asked = hang("late", limit="signal")
         process = asked.processes().get(2)
         os.kill(process, signal.SIGUSR2)

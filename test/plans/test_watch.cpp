@@ -1,5 +1,10 @@
 // What ranks say of themselves while MPI hangs, and what is made of it (LIBHCOLL_WATCHDOG). Processes are threads here, each with sockets of its own.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -36,8 +41,10 @@ RankState in_collective(int rank, int ranks, std::uint64_t number, WaitNote::Wai
                         std::string runs = "vendor") {
     RankState state{.rank = rank, .process = 100 + rank, .host = "n1"};
     state.communicators.push_back(world(ranks, number));
+    state.communicators[0].members = {{0, ranks, 1}};
     state.calls.push_back({.communicator = 0,
                            .number = number,
+                           .kind = call_kind(allreduce()),
                            .text = call_text(allreduce()),
                            .runs = std::move(runs),
                            .seconds = 10.0 + rank / 10.0,
@@ -51,6 +58,7 @@ RankState outside(int rank, int ranks, std::uint64_t number) {
     state.communicators.push_back(world(ranks, number));
     state.past.push_back({{.communicator = 0,
                            .number = number,
+                           .kind = "MPI_Bcast, root 0",
                            .text = "MPI_Bcast, root 0, 8 bytes on MPI_COMM_WORLD",
                            .seconds = 0.001},
                           11});
@@ -102,20 +110,72 @@ TEST(ExplainHang, NamesACircle) {
 
 TEST(ExplainHang, SaysWhereNobodyIsMissing) {
     EXPECT_TRUE(has(explained({in_collective(0, 2, 5), in_collective(1, 2, 5)}), "what is waited for is inside"));
-    EXPECT_TRUE(has(explained({outside(0, 2, 5), outside(1, 2, 5)}), "No rank is in a collective"));
+    EXPECT_TRUE(has(explained({outside(0, 2, 5), outside(1, 2, 5)}), "No rank is in a call that is watched"));
 }
 
 // A rank waits for a request of a collective that the other one has not begun.
-TEST(ExplainHang, CountsCollectivesThatWereOnlyBegun) {
-    RankState waits = outside(0, 2, 6);
-    waits.past[0].call.is_only_begun = true;
-    waits.calls.push_back({.text = "MPI_Wait", .seconds = 10});
-    const std::string text = explained({waits, outside(1, 2, 5)});
-    EXPECT_TRUE(has(text, "rank 0: in MPI_Wait, for 10 s")) << text;
+TEST(ExplainHang, KnowsWhatRequestsAreOf) {
+    RankState waits = in_collective(0, 2, 6);
+    waits.calls = {
+        {.kind = "MPI_Wait", .text = "MPI_Wait", .seconds = 10, .waits_on = {{0, 6, "MPI_Ibcast, root 0, 8 bytes"}}}};
+    std::string text = explained({waits, outside(1, 2, 5)});
+    EXPECT_TRUE(has(text,
+                    "rank 0: in MPI_Wait for MPI_Ibcast, root 0, 8 bytes, the 6th collective on MPI_COMM_WORLD, for 10 "
+                    "s; rank 1 has not come to it"))
+        << text;
     EXPECT_TRUE(has(text, "What is waited for: rank 1")) << text;
-    // One that was over when it returned says nothing of who is waited for.
-    waits.past[0].call.is_only_begun = false;
-    EXPECT_FALSE(has(explained({waits, outside(1, 2, 5)}), "What is waited for"));
+    // One of a message says nothing of who is waited for.
+    waits.calls[0].waits_on.clear();
+    text = explained({waits, outside(1, 2, 5)});
+    EXPECT_FALSE(has(text, "What is waited for")) << text;
+}
+
+// Their numbers are the same, their calls are not.
+TEST(ExplainHang, NamesDifferentCalls) {
+    RankState other = in_collective(2, 3, 5);
+    other.calls[0].kind = "MPI_Barrier";
+    other.calls[0].text = "MPI_Barrier";
+    const std::string text = explained({in_collective(0, 3, 5), in_collective(1, 3, 5), other});
+    EXPECT_TRUE(has(text,
+                    "Not all ranks make the same call in the 5th collective on MPI_COMM_WORLD: ranks 0-1: "
+                    "MPI_Allreduce of MPI_SUM; rank 2: MPI_Barrier"))
+        << text;
+    EXPECT_FALSE(has(text, "have come to them")) << text;
+}
+
+// A job that runs well is asked at any moment: rank 1 has not come to a call of rank 0's, nor rank 0 to the next one of rank 1's.
+TEST(ExplainHang, AccusesNobodyWhoGoesOn) {
+    std::vector<RankAnswer> answers(2);
+    answers[0] = {.rank = 0, .state = in_collective(0, 2, 812), .before = in_collective(0, 2, 700)};
+    answers[1] = {.rank = 1, .state = in_collective(1, 2, 811), .before = in_collective(1, 2, 701)};
+    std::string text = explain_hang(answers, "why");
+    EXPECT_TRUE(has(text, "(it goes on)")) << text;
+    EXPECT_TRUE(has(text, "No rank waits")) << text;
+    EXPECT_FALSE(has(text, "What is waited for")) << text;
+    answers[0].before = answers[0].state;
+    text = explain_hang(answers, "why");
+    EXPECT_TRUE(has(text, "What is waited for: rank 1")) << text;
+}
+
+// What a rank has forgotten is not held against it.
+TEST(ExplainHang, BlamesNobodyForWhatIsFreed) {
+    RankState freed = outside(0, 3, 5);
+    freed.communicators[0].members.clear();
+    EXPECT_TRUE(has(explained({freed, in_collective(1, 3, 5), outside(2, 3, 4)}), "What is waited for: rank 2"));
+    freed.communicators.clear();
+    EXPECT_TRUE(has(explained({freed, in_collective(1, 3, 5), outside(2, 3, 4)}), "What is waited for: ranks 0, 2"));
+    freed.knows_all = false;
+    EXPECT_TRUE(has(explained({freed, in_collective(1, 3, 5), outside(2, 3, 4)}), "What is waited for: rank 2"));
+}
+
+TEST(ExplainHang, OwnsUpToWhatIsNotKnown) {
+    std::vector<RankState> states = {in_collective(0, 2, 5), in_collective(1, 2, 5)};
+    states[0].communicators[0].has_all_members = false;
+    EXPECT_TRUE(has(explained(states), "Who is missing is not known"));
+    std::vector<RankAnswer> answers(2);
+    answers[0] = {.rank = 0, .state = in_collective(0, 2, 5)};
+    answers[1] = {.rank = 1, .silence = "could not be asked", .is_unknown = true};
+    EXPECT_FALSE(has(explain_hang(answers, "why"), "What is waited for: rank 1"));
 }
 
 TEST(ExplainHang, TakesThoseThatSayNothingForMissing) {
@@ -143,14 +203,15 @@ TEST(ExplainHang, OfManyRanksStaysShort) {
 TEST(RankState, ComesBackFromItsText) {
     RankState state = in_collective(3, 8, 1ULL << 40U, {WaitNote::What::leaders, -1, 12}, "han");
     state.past = outside(3, 8, 2).past;
-    state.past[0].call.is_only_begun = true;
+    state.calls[0].waits_on = {{0, 3, "MPI_Ibcast"}};
+    state.knows_all = false;
     state.communicators[0].name = "\xff\"name\n";
-    state.communicators[0].members = ranges_of({4, 0, 2, 4, 6, 7, 8});
+    state.communicators[0].members = ranges_of({4, 0, 2, 4, 6, 7, 8, 3, 2, 1});
     const auto back = RankState::of(state.to_text());
     ASSERT_TRUE(back.has_value());
     EXPECT_EQ(back->to_text(), state.to_text());
     EXPECT_EQ(back->communicators[0].members, state.communicators[0].members);
-    for (int index = 0; const int rank : {4, 0, 2, 4, 6, 7, 8, -1})
+    for (int index = 0; const int rank : {4, 0, 2, 4, 6, 7, 8, 3, 2, 1, -1})
         EXPECT_EQ(rank_at(back->communicators[0].members, index++), rank);
     EXPECT_EQ(rank_at({}, 0), -1);
 }
@@ -162,56 +223,127 @@ TEST(RankState, OfAnythingElseIsNothing) {
         EXPECT_FALSE(RankState::of(whole.substr(0, length)).has_value()) << length;
     for (const std::string text : {"[]", "{}", "null", "\"\"", "{\"rank\":1}"})
         EXPECT_FALSE(RankState::of(text).has_value());
-    RankState elsewhere = in_collective(3, 8, 4);
-    elsewhere.calls[0].communicator = 1;
-    EXPECT_FALSE(RankState::of(elsewhere.to_text()).has_value());
+    RankState wrong = in_collective(3, 8, 4);
+    wrong.calls[0].communicator = 1;
+    EXPECT_FALSE(RankState::of(wrong.to_text()).has_value());
+    for (const RankRange range :
+         {RankRange{0, -1, 1}, RankRange{0, 1 << 30, 1}, RankRange{-5, 2, 1}, RankRange{0, 100, 1 << 30}}) {
+        wrong = in_collective(3, 8, 4);
+        wrong.communicators[0].members = {range};
+        EXPECT_FALSE(RankState::of(wrong.to_text()).has_value()) << range.first << " " << range.count;
+    }
 }
 
 TEST(WatchRecord, KnowsCallsCommunicatorsAndWaits) {
-    WatchRecord& record = WatchRecord::make(2, "n1");
-    const int first = record.know("A", {1, 2, 5});
-    const int second = record.know("B", {1, 2, 5});
+    WatchRecord& record = WatchRecord::make(2, "n1", std::chrono::milliseconds(0));
+    const int first = record.know("A", {1, 2, 5}, 0);
+    const int second = record.know("B", {1, 2, 5}, 0);
     record.end(record.begin(first, allreduce(), 1));
     const int inside = record.begin(second, allreduce(), 1);
     record.decide(inside, "ring");
     record.note(inside)->set({WaitNote::What::receive, 2, 4});
-    RankState state = record.state();
+    RankState state = record.state(false);
     ASSERT_EQ(state.calls.size(), 1U);
     EXPECT_EQ(state.calls[0].runs, "ring");
     EXPECT_EQ(state.calls[0].wait, (WaitNote::Wait{WaitNote::What::receive, 5, 4})) << "in the world's ranks";
-    EXPECT_EQ(state.communicators[static_cast<std::size_t>(state.calls[0].communicator)].name, "B");
+    const RankState::Communicator& on = state.communicators[static_cast<std::size_t>(state.calls[0].communicator)];
+    EXPECT_EQ(on.name, "B");
+    EXPECT_EQ(on.members, ranges_of({1, 2, 5}));
     ASSERT_EQ(state.past.size(), 1U);
     ASSERT_EQ(state.communicators.size(), 2U);
     EXPECT_NE(state.communicators[0].key, state.communicators[1].key);
-    // A call of no collective counts where there may be something that it waits for.
     record.end(inside);
-    const auto before = WatchRecord::Clock::time_point::min();
-    record.end(record.begin("MPI_Wait", true));
-    int wait = record.begin("MPI_Wait", true);
-    EXPECT_FALSE(record.oldest_call(before).has_value());
-    record.end(wait);
-    CallDescription begun = allreduce();
-    begun.form = CallForm::nonblocking;
-    record.end(record.begin(first, begun, 2));
-    EXPECT_TRUE(record.state().past[0].call.is_only_begun);
-    wait = record.begin("MPI_Wait", true);
-    EXPECT_TRUE(record.oldest_call(before).has_value());
-    record.end(wait);
-    // An error of this rank alone is no call, and what is freed is forgotten.
-    record.end(record.begin(first, allreduce(), 3), true);
-    record.forget(second);
-    state = record.state();
-    ASSERT_EQ(state.communicators.size(), 1U);
-    EXPECT_EQ(state.communicators[0].entered, 2U);
-    for (int i = 0; i < 20; ++i) record.end(record.begin(first, allreduce(), 3));
-    EXPECT_EQ(record.state().past.size(), 6U);
+    // Where they were made tells communicators apart, whatever is used first.
+    const std::uint64_t born = record.key(record.know("C", {1, 2, 5}, 17));
+    EXPECT_NE(born, record.key(first));
+    EXPECT_NE(born, record.key(record.know("D", {1, 2, 5}, 18)));
+    WatchRecord& other = WatchRecord::make(5, "n1", std::chrono::milliseconds(0));
+    EXPECT_EQ(born, other.key(other.know("C", {1, 2, 5}, 17))) << "the same on all its ranks";
+}
+
+TEST(WatchRecord, ForgetsWhatIsFreedAndVoid) {
+    WatchRecord& record = WatchRecord::make(2, "n1", std::chrono::milliseconds(0));
+    const int kept = record.know("A", {0, 1, 2}, 0);
+    const int freed = record.know("B", {0, 2}, 0);
+    const std::uint64_t key = record.key(freed);
+    record.end(record.begin(freed, allreduce(), 1));
+    record.end(record.begin(kept, allreduce(), 1));
+    record.end(record.begin(kept, allreduce(), 2), true);
+    record.forget(freed);
+    RankState state = record.state(false);
+    EXPECT_TRUE(state.knows_all);
+    ASSERT_EQ(state.communicators.size(), 2U);
+    EXPECT_EQ(state.communicators[0].entered, 1U) << "the second one was an error";
+    EXPECT_EQ(state.communicators[1].key, key);
+    EXPECT_EQ(state.communicators[1].entered, 1U);
+    for (int i = 0; i < 20; ++i) record.end(record.begin(kept, allreduce(), 3));
+    EXPECT_EQ(record.state(false).past.size(), 6U);
+    for (int i = 0; i < 100; ++i) record.forget(record.know("C", {0, 2}, 0));
+    state = record.state(false);
+    EXPECT_FALSE(state.knows_all);
+    EXPECT_LT(state.communicators.size(), 100U);
     // More threads than it has room for are not seen, and do no harm.
     std::vector<int> slots;
-    for (int i = 0; i < 20; ++i) slots.push_back(record.begin(first, allreduce(), 4));
+    for (int i = 0; i < 20; ++i) slots.push_back(record.begin(kept, allreduce(), 4));
     EXPECT_EQ(slots.back(), WatchRecord::no_slot);
     EXPECT_EQ(record.note(slots.back()), nullptr);
     for (const int slot : slots) record.end(slot);
-    EXPECT_TRUE(record.state().calls.empty());
+    EXPECT_TRUE(record.state(false).calls.empty());
+}
+
+TEST(WatchRecord, KnowsRequestsOfCollectives) {
+    WatchRecord& record = WatchRecord::make(0, "n1", std::chrono::milliseconds(1));
+    const int world = record.know("A", {0, 1}, 0);
+    CallDescription begun = allreduce();
+    begun.form = CallForm::nonblocking;
+    const int slot = record.begin(world, begun, 1);
+    record.add_request(slot, 4711);
+    record.end(slot);
+    const std::vector<std::uint64_t> messages = {1, 2};
+    const std::vector<std::uint64_t> both = {1, 4711};
+    const auto late = WatchRecord::Clock::now() + std::chrono::hours(1);
+    // A message's alone does not count.
+    int wait = record.begin_wait("MPI_Waitall", messages);
+    EXPECT_FALSE(record.due(late).has_value());
+    EXPECT_TRUE(record.state(false).calls[0].waits_on.empty());
+    record.end(wait);
+    wait = record.begin_wait("MPI_Waitall", both);
+    ASSERT_TRUE(record.due(late).has_value());
+    EXPECT_EQ(record.due(late)->text, "MPI_Waitall");
+    const RankState state = record.state(false);
+    ASSERT_EQ(state.calls[0].waits_on.size(), 1U);
+    EXPECT_EQ(state.calls[0].waits_on[0].number, 1U);
+    EXPECT_EQ(state.communicators[static_cast<std::size_t>(state.calls[0].waits_on[0].communicator)].members,
+              ranges_of({0, 1}));
+    record.end(wait);
+    record.remove_request(4711);
+    EXPECT_FALSE(record.has_requests());
+    wait = record.begin_wait("MPI_Waitall", both);
+    EXPECT_FALSE(record.due(late).has_value());
+    record.end(wait);
+}
+
+// What was told of is due again when it has lasted ten times as long; what was young then is due in its own time, and named.
+TEST(WatchRecord, EachCallIsDueInItsOwnTime) {
+    WatchRecord& record = WatchRecord::make(0, "n1", std::chrono::hours(1));
+    const int world = record.know("A", {0, 1}, 0);
+    record.begin(world, allreduce(), 1);
+    const auto now = WatchRecord::Clock::now();
+    EXPECT_FALSE(record.due(now).has_value());
+    EXPECT_TRUE(record.due(now + std::chrono::hours(2)).has_value());
+    record.state(true);
+    EXPECT_TRUE(record.due(now + std::chrono::hours(2)).has_value()) << "it was young when it was told of";
+    WatchRecord& quick = WatchRecord::make(0, "n1", std::chrono::milliseconds(1));
+    const int on = quick.know("A", {0, 1}, 0);
+    const int slow = quick.begin(on, allreduce(), 1);
+    while (!quick.due(WatchRecord::Clock::now())) std::this_thread::yield();
+    quick.state(true);
+    EXPECT_FALSE(quick.due(WatchRecord::Clock::now()).has_value());
+    const int next = quick.begin("MPI_Comm_dup", true);
+    ASSERT_TRUE(quick.due(WatchRecord::Clock::now() + std::chrono::milliseconds(1)).has_value());
+    EXPECT_EQ(quick.due(WatchRecord::Clock::now() + std::chrono::milliseconds(1))->text, "MPI_Comm_dup");
+    quick.end(next);
+    quick.end(slow);
 }
 
 namespace {
@@ -247,26 +379,26 @@ class Job {
 public:
     Job(int ranks, std::chrono::milliseconds limit, const std::vector<int>& deaf = {},
         std::chrono::milliseconds patience = std::chrono::minutes(1)) {
-        std::vector<std::unique_ptr<WatchSockets>> sockets;
         std::vector<WatchAddress> all;
         for (int rank = 0; rank < ranks; ++rank) {
-            sockets.push_back(std::make_unique<WatchSockets>());
-            all.push_back(sockets.back()->address());
-            records_.push_back(&WatchRecord::make(rank, "here"));
+            sockets_.push_back(std::make_unique<WatchSockets>());
+            all.push_back(sockets_.back()->address());
+            records_.push_back(&WatchRecord::make(rank, "here", limit));
         }
         std::vector<int> members(static_cast<std::size_t>(ranks));
         std::iota(members.begin(), members.end(), 0);
         for (int rank = 0; rank < ranks; ++rank) {
             const auto index = static_cast<std::size_t>(rank);
-            sockets[index]->meet(all, {});
-            world_.push_back(records_[index]->know("MPI_COMM_WORLD", members));
-            if (std::find(deaf.begin(), deaf.end(), rank) != deaf.end()) {
-                deaf_.push_back(std::move(sockets[index]));
-                continue;
-            }
-            watchers_.push_back(std::make_unique<Watcher>(
-                Watcher::Options{.rank = rank, .limit = limit, .say = Texts::say, .patience = patience},
-                *records_[index], std::move(sockets[index])));
+            sockets_[index]->meet(all, rank);
+            world_.push_back(records_[index]->know("MPI_COMM_WORLD", members, 0));
+            if (std::find(deaf.begin(), deaf.end(), rank) != deaf.end()) continue;
+            watchers_.push_back(
+                std::make_unique<Watcher>(Watcher::Options{.rank = rank,
+                                                           .limit = limit,
+                                                           .say = Texts::say,
+                                                           .patience = patience,
+                                                           .between_texts = std::chrono::milliseconds(50)},
+                                          *records_[index], *sockets_[index]));
         }
     }
     int begin(int rank, std::uint64_t number) {
@@ -278,7 +410,7 @@ public:
 private:
     std::vector<WatchRecord*> records_;
     std::vector<int> world_;
-    std::vector<std::unique_ptr<WatchSockets>> deaf_;
+    std::vector<std::unique_ptr<WatchSockets>> sockets_;
     std::vector<std::unique_ptr<Watcher>> watchers_;
 };
 
@@ -296,7 +428,7 @@ TEST(Watcher, TellsOfACallThatTakesTooLong) {
 
 // A rank that listens and says nothing, as one that is stopped, may be the one that others ask to collect.
 TEST(Watcher, GoesOnWithoutThoseThatSayNothing) {
-    Job job(4, std::chrono::milliseconds(200), {0}, std::chrono::milliseconds(500));
+    Job job(4, std::chrono::milliseconds(200), {0}, std::chrono::milliseconds(200));
     for (int rank = 1; rank < 4; ++rank) job.begin(rank, 1);
     const std::string text = Texts::next();
     EXPECT_TRUE(has(text, "rank 0: does not answer")) << text;
@@ -313,26 +445,109 @@ TEST(Watcher, TellsOnASignal) {
     job.end(1, slot);
 }
 
-// Who does not know the job's secret learns nothing.
-TEST(WatchSockets, AnswerOnlyTheJob) {
-    WatchSockets asked;
-    asked.meet({asked.address()}, [](WatchSockets::Question, std::string_view) { return std::string("where it is"); });
-    WatchAddress guess = asked.address();
-    guess.secret[0] ^= 1U;
-    std::atomic<bool> is_answered{false};
-    for (const bool knows : {false, true}) {
-        WatchSockets asking;
-        asking.meet({knows ? asked.address() : guess}, {});
-        std::thread serving([&] {
-            while (!is_answered) asked.serve();
-        });
-        const auto answers = asking.ask(std::array{0}, WatchSockets::Question::state, "", std::chrono::seconds(10),
-                                        [] { return false; });
-        is_answered = true;
-        serving.join();
-        is_answered = false;
-        EXPECT_EQ(answers[0].text, knows ? "where it is" : "");
+// A second hang, of ranks whose calls had begun before the first one was told of.
+TEST(Watcher, TellsOfEachHang) {
+    Job job(4, std::chrono::milliseconds(300));
+    const int slot = job.begin(0, 1);
+    EXPECT_TRUE(has(Texts::next(), "What is waited for: ranks 1-3"));
+    job.begin(2, 1);
+    const std::string text = Texts::next();
+    EXPECT_TRUE(has(text, "rank 2 has been in MPI_Allreduce for 0.")) << text;
+    EXPECT_TRUE(has(text, "What is waited for: ranks 1, 3")) << text;
+    job.end(0, slot);
+}
+
+namespace {
+
+// What one process, which is asked for `rank`, says to one that knows `secret` of it.
+std::string asked(const WatchAddress& address, int rank) {
+    WatchSockets listens;
+    WatchSockets asks;
+    WatchAddress told = address;
+    told.port = listens.address().port;
+    told.addresses = listens.address().addresses;
+    told.host = listens.address().host;
+    listens.meet({address, address}, 0);
+    listens.answer_by([](WatchSockets::Question, std::string_view) { return std::string("where it is"); });
+    std::vector<WatchAddress> all = {told, told};
+    asks.meet(all, 1);
+    std::atomic<bool> is_over{false};
+    std::thread serving([&] {
+        while (!is_over) listens.serve();
+    });
+    const auto answers =
+        asks.ask(std::array{rank}, WatchSockets::Question::state, "", std::chrono::minutes(1), [] { return false; });
+    is_over = true;
+    serving.join();
+    return answers[0].text;
+}
+
+}  // namespace
+
+// Who does not know the job's secret learns nothing, nor who takes this process for another one.
+TEST(WatchSockets, AnswerOnlyTheJobAndForThemselves) {
+    const WatchAddress job = WatchSockets().address();
+    EXPECT_EQ(asked(job, 0), "where it is");
+    EXPECT_EQ(asked(job, 1), "");
+}
+
+// A process whose first address leads nowhere has others.
+TEST(WatchSockets, TryAllAddresses) {
+    WatchSockets listens;
+    WatchSockets asks;
+    WatchAddress address = listens.address();
+    address.host ^= 1U;                               // as if on another one
+    const std::uint32_t nowhere = htonl(0xf0000001);  // 240.0.0.1: no route to it
+    address.addresses = {nowhere, htonl(INADDR_LOOPBACK), 0, 0};
+    listens.meet({address}, 0);
+    listens.answer_by([](WatchSockets::Question, std::string_view) { return std::string("here"); });
+    asks.meet({address}, 1);
+    std::atomic<bool> is_over{false};
+    std::thread serving([&] {
+        while (!is_over) listens.serve();
+    });
+    const auto answers =
+        asks.ask(std::array{0}, WatchSockets::Question::state, "", std::chrono::minutes(1), [] { return false; });
+    is_over = true;
+    serving.join();
+    EXPECT_EQ(answers[0].text, "here");
+}
+
+// Strangers who connect and say nothing hold nobody up.
+TEST(WatchSockets, AnswerBesideThoseWhoSayNothing) {
+    WatchSockets listens;
+    const WatchAddress address = listens.address();
+    listens.meet({address}, 0);
+    listens.answer_by([](WatchSockets::Question, std::string_view) { return std::string("here"); });
+    std::vector<int> strangers;
+    for (int i = 0; i < 100; ++i) {
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        at.sin_port = htons(address.port);
+        strangers.push_back(socket(AF_INET, SOCK_STREAM, 0));
+        ASSERT_EQ(connect(strangers.back(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
     }
+    std::vector<pollfd> polled;
+    listens.add_polled(polled);
+    ASSERT_EQ(polled.size(), 1U);
+    listens.serve();
+    polled.clear();
+    listens.add_polled(polled);
+    EXPECT_EQ(polled.size(), 64U) << "no more of them, and not the listener, which would be ready all the time";
+    EXPECT_EQ(poll(polled.data(), polled.size(), 0), 0);
+    for (const int each : strangers) close(each);
+    WatchSockets asks;
+    asks.meet({address}, 1);
+    std::atomic<bool> is_over{false};
+    std::thread serving([&] {
+        while (!is_over) listens.serve();
+    });
+    const auto answers =
+        asks.ask(std::array{0}, WatchSockets::Question::state, "", std::chrono::minutes(1), [] { return false; });
+    is_over = true;
+    serving.join();
+    EXPECT_EQ(answers[0].text, "here");
 }
 
 }  // namespace hcoll

@@ -97,6 +97,8 @@ public:
     // By which number the process's WatchRecord knows it.
     int watched_as() const { return watched_as_; }
     void set_watched_as(int number) { watched_as_ = number; }
+    // One more that all its ranks make of it: its number, from 1 on.
+    std::uint64_t count_made() { return ++made_; }
     // Where all ranks wait for all: sets it up, if its ranks have agreed on their settings and it is not yet.
     static int set_up_now(MPI_Comm handle);
     // After MPI_Comm_set_info, on all its ranks: what it asks to run (chosen_calls.hpp) is run from now on.
@@ -205,6 +207,7 @@ private:
     Reach reach_ = Reach::beyond;
     std::uint64_t observed_calls_ = 0;
     int watched_as_ = WatchRecord::unknown;
+    std::uint64_t made_ = 0;
     std::uint64_t calls_ = 0;                      // that were counted
     std::uint64_t bytes_ = 0;                      // of those
     std::uint64_t look_at_ = 0;                    // after so many calls it is time to set it up

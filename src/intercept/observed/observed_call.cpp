@@ -136,7 +136,8 @@ int ObservedCall::begin() {
     });
 }
 
-int ObservedCall::end(int status) {
+int ObservedCall::end(int status, const MPI_Request* request) {
+    if (watched_ && request != nullptr && status == MPI_SUCCESS) watched_->add_request(*request);
     // This rank alone may have made a call that is wrong, and goes on.
     if (communicator_ != nullptr && is_error_of_arguments(status)) {
         communicator_->uncount_observed();

@@ -42,8 +42,8 @@ public:
 
     // Before it goes on to its wrapper; an MPI error code. May throw std::bad_alloc.
     int begin();
-    // After its wrapper has returned `status`; what is returned to the application.
-    int end(int status);
+    // After its wrapper has returned `status`, with this request, if it makes one; what is returned to the application.
+    int end(int status, const MPI_Request* request = nullptr);
     int decide(std::string_view what, std::string_view why) override;
     void note_decision(std::string_view what) override;
     std::unique_ptr<AfterResult> after_result() override;

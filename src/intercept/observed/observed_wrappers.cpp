@@ -1,7 +1,6 @@
 #include "intercept/observed/observed_wrappers.hpp"
 
 #include "intercept/observed/observed_call.hpp"
-#include "intercept/observed/watched_call.hpp"
 
 namespace hcoll {
 
@@ -9,15 +8,20 @@ namespace {
 
 using Side = ObservedArguments::Side;
 
-#define HCOLL_WATCHED_FUNCTION(name, waits) constexpr char name_of_##name[] = "MPI_" #name;
-#include "intercept/observed/watched_functions.def"
-#undef HCOLL_WATCHED_FUNCTION
-
 template <typename Call>
-int observed(const ObservedArguments& arguments, Call&& call) {
+int observed(const ObservedArguments& arguments, Call&& call, const MPI_Request* request = nullptr) {
     ObservedCall seen(arguments);
     if (const int status = seen.begin(); status != MPI_SUCCESS) return status;
-    return seen.end(call());
+    return seen.end(call(), request);
+}
+
+// That of a call that does not block, which is its last argument.
+template <CallForm form, typename... More>
+const MPI_Request* request_of(More... more) {
+    if constexpr (form == CallForm::nonblocking)
+        return (more, ...);
+    else
+        return nullptr;
 }
 
 ObservedArguments of_bcast(CallForm form, const void* buffer, std::int64_t count, MPI_Datatype type, int root,
@@ -50,15 +54,17 @@ ObservedArguments of_blocks(Collective collective, const Side& sent, const Side&
 
 template <CallForm form, auto wrapper, typename Count, typename... More>
 int see_bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, More... more) {
-    return observed(of_bcast(form, buffer, count, type, root, comm),
-                    [&] { return wrapper(buffer, count, type, root, comm, more...); });
+    return observed(
+        of_bcast(form, buffer, count, type, root, comm),
+        [&] { return wrapper(buffer, count, type, root, comm, more...); }, request_of<form>(more...));
 }
 
 template <CallForm form, auto wrapper, typename Count, typename... More>
 int see_reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
                More... more) {
-    return observed(of_reduction(Collective::reduce, form, send, receive, count, type, op, root, comm),
-                    [&] { return wrapper(send, receive, count, type, op, root, comm, more...); });
+    return observed(
+        of_reduction(Collective::reduce, form, send, receive, count, type, op, root, comm),
+        [&] { return wrapper(send, receive, count, type, op, root, comm, more...); }, request_of<form>(more...));
 }
 
 template <CallForm form, auto wrapper, typename Count, typename... More>
@@ -66,7 +72,7 @@ int see_allreduce(const void* send, void* receive, Count count, MPI_Datatype typ
                   More... more) {
     return observed(
         of_reduction(Collective::allreduce, form, send, receive, count, type, op, CallDescription::no_root, comm),
-        [&] { return wrapper(send, receive, count, type, op, comm, more...); });
+        [&] { return wrapper(send, receive, count, type, op, comm, more...); }, request_of<form>(more...));
 }
 
 int see_barrier(MPI_Comm comm) {
@@ -89,19 +95,6 @@ int see_allgather(const void* send, Count send_count, MPI_Datatype send_type, vo
                               {receive, receive_count, receive_type}, CallDescription::no_root, comm),
                     [&] { return wrapper(send, send_count, send_type, receive, receive_count, receive_type, comm); });
 }
-
-template <typename Function>
-struct Watched;
-template <typename... Arguments>
-struct Watched<int(Arguments...)> {
-    template <int (*wrapper)(Arguments...), const char* name, bool waits>
-    static int call(Arguments... arguments) {
-        const WatchedCall seen(name, waits);
-        const int status = wrapper(arguments...);
-        if constexpr (name == name_of_Finalize) WatchRecord::get()->note_finalized();
-        return status;
-    }
-};
 
 }  // namespace
 
@@ -129,11 +122,5 @@ HCOLL_SEEN(Bcast_init, see_bcast<CallForm::persistent, wrap_Bcast_init>);
 HCOLL_SEEN(Reduce_init, see_reduce<CallForm::persistent, wrap_Reduce_init>);
 HCOLL_SEEN(Allreduce_init, see_allreduce<CallForm::persistent, wrap_Allreduce_init>);
 #undef HCOLL_SEEN
-
-#define HCOLL_WATCHED_FUNCTION(name, waits)       \
-    decltype(wrap_##name)* const watched_##name = \
-        &Watched<decltype(wrap_##name)>::call<&wrap_##name, name_of_##name, waits>;
-#include "intercept/observed/watched_functions.def"
-#undef HCOLL_WATCHED_FUNCTION
 
 }  // namespace hcoll

@@ -1,8 +1,11 @@
 #include "intercept/observed/watched_call.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <system_error>
@@ -46,9 +49,16 @@ std::vector<int> members_of(MPI_Comm comm, int size) {
 
 int known(Communicator& communicator) {
     if (communicator.watched_as() == WatchRecord::unknown)
-        communicator.set_watched_as(WatchRecord::get()->know(communicator_text(communicator.handle()),
-                                                             members_of(communicator.handle(), communicator.size())));
+        communicator.set_watched_as(WatchRecord::get()->know(
+            communicator_text(communicator.handle()), members_of(communicator.handle(), communicator.size()), 0));
     return communicator.watched_as();
+}
+
+std::uint64_t key_of(MPI_Request request) {
+    std::uint64_t key = 0;
+    static_assert(sizeof request <= sizeof key);
+    std::memcpy(&key, &request, sizeof request);
+    return key;
 }
 
 // A launcher's lines are not to be mixed with these.
@@ -56,17 +66,55 @@ void say(std::string_view text) { log_line(LogLevel::error, "LIBHCOLL_WATCHDOG: 
 
 }  // namespace
 
-WatchedCall::WatchedCall(Communicator& communicator, const CallDescription& call, std::uint64_t number)
-    : slot_(WatchRecord::get()->begin(known(communicator), call, number)),
-      outer_(WaitNote::change(WatchRecord::get()->note(slot_))) {}
+WatchedCall::WatchedCall(Communicator& communicator, const CallDescription& call, std::uint64_t number) {
+    // Without it the call goes on unseen.
+    (void)has_memory_for([&] { slot_ = WatchRecord::get()->begin(known(communicator), call, number); });
+    outer_ = WaitNote::change(WatchRecord::get()->note(slot_));
+}
 
-WatchedCall::WatchedCall(const char* function, bool may_wait_for_collectives)
-    : slot_(WatchRecord::get()->begin(function, may_wait_for_collectives)),
-      outer_(WaitNote::change(WatchRecord::get()->note(slot_))) {}
+WatchedCall::WatchedCall(const char* function, bool counts)
+    : slot_(WatchRecord::get()->begin(function, counts)), outer_(WaitNote::change(WatchRecord::get()->note(slot_))) {}
 
 WatchedCall::~WatchedCall() {
     WaitNote::change(outer_);
     WatchRecord::get()->end(slot_, is_void_);
+}
+
+void WatchedCall::add_request(MPI_Request request) {
+    if (request != MPI_REQUEST_NULL) WatchRecord::get()->add_request(slot_, key_of(request));
+}
+
+WatchedRequests::WatchedRequests(const char* function, std::span<MPI_Request> requests) : requests_(requests) {
+    WatchRecord& record = *WatchRecord::get();
+    if (record.has_requests()) {
+        count_ = std::min(requests.size(), most);
+        for (std::size_t i = 0; i < count_; ++i) before_[i] = key_of(requests[i]);
+    }
+    slot_ = record.begin_wait(function, std::span(before_).first(count_));
+}
+
+WatchedRequests::~WatchedRequests() {
+    WatchRecord& record = *WatchRecord::get();
+    for (std::size_t i = 0; i < count_; ++i)
+        if (requests_[i] == MPI_REQUEST_NULL) record.remove_request(before_[i]);
+    record.end(slot_);
+}
+
+void note_birth(MPI_Comm parent, MPI_Comm made, bool by_all) {
+    (void)has_memory_for([&] {
+        Communicator* from = Communicator::know(parent);
+        if (from == nullptr) return;
+        // All its ranks make its communicators in the same order. Of what some of them make only these know.
+        const std::uint64_t number = by_all ? from->count_made() : 0;
+        Communicator* born = made == MPI_COMM_NULL ? nullptr : Communicator::know(made);
+        if (born == nullptr) return;
+        WatchRecord& record = *WatchRecord::get();
+        const int of = known(*from);
+        std::string name = communicator_text(made);
+        if (by_all) name += fmt::format(" (the {} made of {})", ordinal_text(number), record.name(of));
+        born->set_watched_as(
+            record.know(std::move(name), members_of(made, born->size()), by_all ? record.key(of) * 31 + number : 0));
+    });
 }
 
 bool start_watch(const Settings& settings) {
@@ -86,7 +134,7 @@ bool start_watch(const Settings& settings) {
     bool is_well = has_memory_for([&] {
         sockets = std::make_unique<WatchSockets>();
         all.resize(static_cast<std::size_t>(size));
-        WatchRecord::make(rank, host.data());
+        WatchRecord::make(rank, host.data(), settings.watchdog.duration);
     });
     is_well = !is_true_anywhere(!is_well, MPI_COMM_WORLD);
     constexpr auto bytes = static_cast<int>(sizeof(WatchAddress));
@@ -102,14 +150,15 @@ bool start_watch(const Settings& settings) {
     }
     if (is_well) {
         is_well = has_memory_for([&] {
-            sockets->meet(std::move(all), {});
+            sockets->meet(std::move(all), rank);
             try {
                 watcher = new Watcher({.rank = rank, .limit = settings.watchdog.duration, .say = say},
-                                      *WatchRecord::get(), std::move(sockets));
+                                      *WatchRecord::get(), *sockets);
                 process_of_watcher = getpid();
             } catch (const std::system_error&) {
-                // The others say that it does not answer.
+                // Its port is open: the others say that it does not answer.
             }
+            (void)sockets.release();
         });
     }
     if (!is_true_anywhere(!is_well, MPI_COMM_WORLD)) return true;

@@ -1,6 +1,9 @@
 // A call of the application as the process's WatchRecord has it (LIBHCOLL_WATCHDOG), and how watching begins.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/wait_note.hpp"
@@ -14,23 +17,44 @@ namespace hcoll {
 // ranks: false where nobody watches, which rank 0 says.
 bool start_watch(const Settings& settings);
 
-// While it exists, this thread is in that call. Only where a process watches.
+// While it exists, this thread is in that call. Only where a process watches; where there is no memory for it, it is not seen.
 class WatchedCall {
 public:
     WatchedCall(Communicator& communicator, const CallDescription& call, std::uint64_t number);
-    WatchedCall(const char* function, bool may_wait_for_collectives);
+    // `counts`: it is told of when it takes too long.
+    WatchedCall(const char* function, bool counts);
     ~WatchedCall();
     WatchedCall(const WatchedCall&) = delete;
     WatchedCall& operator=(const WatchedCall&) = delete;
 
     void decide(std::string_view what) { WatchRecord::get()->decide(slot_, what); }
+    void add_request(MPI_Request request);
     // It was an error of this rank alone.
     void make_void() { is_void_ = true; }
 
 private:
     int slot_ = WatchRecord::no_slot;
-    WaitNote* outer_;
+    WaitNote* outer_ = nullptr;
     bool is_void_ = false;
 };
+
+// A call that waits for requests, or asks for them. Where none of a collective is under way, it is a call like others.
+class WatchedRequests {
+public:
+    WatchedRequests(const char* function, std::span<MPI_Request> requests);
+    ~WatchedRequests();
+    WatchedRequests(const WatchedRequests&) = delete;
+    WatchedRequests& operator=(const WatchedRequests&) = delete;
+
+private:
+    static constexpr std::size_t most = 256;
+    std::span<MPI_Request> requests_;
+    std::array<std::uint64_t, most> before_;  // of the first ones
+    std::size_t count_ = 0;
+    int slot_ = WatchRecord::no_slot;
+};
+
+// `made` was made of `parent`, by all of its ranks or some; MPI_COMM_NULL on those that are not in it.
+void note_birth(MPI_Comm parent, MPI_Comm made, bool by_all);
 
 }  // namespace hcoll
