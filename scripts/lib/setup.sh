@@ -1,6 +1,6 @@
 # Sourced by scripts/demo, scripts/test and scripts/format: what is missing is installed, what is built is up to date.
 #
-#   hcoll_require SET...       packages of the sets build, demo, test; does nothing if all are there
+#   hcoll_require SET...       packages of the sets build, demo, test, fuzz; does nothing if all are there
 #   hcoll_build [PRESET]       cmake --preset PRESET (default: release) and build, quietly; logs in build/log/
 #   hcoll_mpiexec_openmpi N [NAME=VALUE...] -- COMMAND...
 #   hcoll_mpiexec_mpich   N [NAME=VALUE...] -- COMMAND...     put into the array HCOLL_LAUNCH what runs COMMAND on N
@@ -76,6 +76,12 @@ libbenchmark-dev         module:benchmark
 gnuplot-nox|gnuplot-qt|gnuplot-x11 command:gnuplot
 g++-aarch64-linux-gnu    command:aarch64-linux-gnu-g++
 qemu-user|qemu-user-static command:qemu-aarch64
+LIST
+        ;;
+    fuzz)
+        cat <<'LIST'
+clang                    command:clang++
+libclang-rt-14-dev       file:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 LIST
         ;;
     *) die 2 "unknown package set '$1'" ;;

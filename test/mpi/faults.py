@@ -23,8 +23,8 @@ import time
 import random_settings
 
 MARK = "HCOLL_FAULTS_JOB"
-# A job that goes on for longer than this after a rank is gone hangs.
-PATIENCE = 60
+# A job that takes longer hangs. Beside other programs on its cores one takes a minute.
+PATIENCE = 240
 
 
 def processes_of(mark, program):
@@ -74,9 +74,9 @@ class Fault:
         before = shared_files()
         command = self.job.command(flavour, build)
         self.command = shlex.join(command)
-        with tempfile.TemporaryFile("w+") as output:
-            job = subprocess.Popen(command, env={**environment, MARK: self.mark}, stdout=output, stderr=subprocess.STDOUT)
-            victim = self.find_victim(job)
+        with tempfile.NamedTemporaryFile("r", errors="replace") as output, open(output.name, "wb") as write_end:
+            job = subprocess.Popen(command, env={**environment, MARK: self.mark}, stdout=write_end, stderr=subprocess.STDOUT)
+            victim = self.find_victim(job, output)
             if victim is not None:
                 time.sleep(self.after)
             hit = victim is not None and send(victim, signal.SIGKILL if self.is_kill else signal.SIGSTOP)
@@ -107,11 +107,12 @@ class Fault:
             problem = f"files stay in /dev/shm: {new}"
         return problem if hit or problem else None
 
-    def find_victim(self, job):
-        """One of the ranks, as soon as all are there; None where the job ends before."""
+    def find_victim(self, job, output):
+        """One of the ranks, as soon as MPI_Init is over; None where the job ends before. (Open MPI's launcher may hang where a rank is killed in it.)"""
         while job.poll() is None:
             ranks = processes_of(self.mark, self.job.program)
-            if len(ranks) >= self.job.ranks:
+            output.seek(0)
+            if len(ranks) >= self.job.ranks and "HCOLL_TEST_SEED=" in output.read():
                 return sorted(ranks)[int(self.victim * self.job.ranks)]
             time.sleep(0.01)
         return None
