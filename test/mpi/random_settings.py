@@ -124,7 +124,7 @@ def main():
         job = Job(number + done, algorithms)
         command = job.command(arguments.flavour, build)
         result = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if result.returncode != 0 or any(f"LIBHCOLL_{name}: " in result.stdout + result.stderr for name in ("CHECK", "VERIFY", "WATCHDOG")):
+        if result.returncode != 0 or any(f"LIBHCOLL_{said}" in result.stdout + result.stderr for said in ("CHECK: ", "VERIFY: ", "WATCHDOG: rank")):
             failed.append(job.number)
             print(f"job {job.number} ended with {result.returncode}; again: {os.path.relpath(__file__)} {arguments.flavour} "
                   f"--build {arguments.build} --first {job.number}\n{shlex.join(command)}\n{result.stdout}{result.stderr}",

@@ -45,19 +45,34 @@ private:
     bool is_known_ = false;
 };
 
+// When what an engine waits for is worth looking up: it looks at all that is under way.
+class Idleness {
+public:
+    // In each look. A look may take a microsecond, or a slice of another program's.
+    bool is_worth_a_note(std::uint64_t events) {
+        constexpr unsigned int looks_in_vain = 32;
+        if (events != events_) looks_ = 0;
+        events_ = events;
+        return ++looks_ == looks_in_vain;
+    }
+
+private:
+    std::uint64_t events_ = 0;
+    unsigned int looks_ = 0;
+};
+
 inline Status run_by_engine(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buffers,
                             LocalOperations& operations) {
-    constexpr unsigned int looks_between_notes = 1024;
     Status status = own.engine.start(plan, buffers, own.transport, operations);
     WaitNote* note = WaitNote::current();
-    unsigned int looks = 0;
+    Idleness idleness;
     while (status == MPI_SUCCESS && !own.engine.done()) {
         if constexpr (is_simulated) own.network.may_wait(!own.engine.has_work());
         status = own.engine.advance();
         if (Background::calls_must_move()) [[unlikely]]
             Background::get().in_flight().drive();
         CancellationAtPoints::here();
-        if (note != nullptr && ++looks % looks_between_notes == 0) [[unlikely]]
+        if (note != nullptr && idleness.is_worth_a_note(own.engine.events())) [[unlikely]]
             note->set(own.engine.waits_for());
     }
     return status;
