@@ -28,9 +28,11 @@ public:
     static constexpr int unknown = -1;
     static constexpr int no_slot = -1;
 
-    // nullptr where nobody watches. Never destroyed: threads may be in a call when the process ends.
-    static WatchRecord* get() { return instance_.load(std::memory_order_acquire); }
     // `limit`: after how long in a call this rank is to be told of; 0: never.
+    WatchRecord(int rank, std::string host, std::chrono::milliseconds limit);
+
+    // The process's; nullptr where nobody watches. Never destroyed: threads may be in a call when the process ends.
+    static WatchRecord* get() { return instance_.load(std::memory_order_acquire); }
     static WatchRecord& make(int rank, std::string host, std::chrono::milliseconds limit);
 
     // Of a communicator of the application: what it is called from now on. `members`: its ranks in MPI_COMM_WORLD. `birth`: the same on all of them and
@@ -121,7 +123,6 @@ private:
     // What is told, and where in it a communicator of this record is.
     struct Telling;
 
-    WatchRecord(int rank, std::string host, std::chrono::milliseconds limit);
     int take_slot();
     Slot& slot(int index) { return slots_[static_cast<std::size_t>(index)]; }
     Known& known(int communicator) { return known_[static_cast<std::size_t>(communicator)]; }

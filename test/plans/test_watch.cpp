@@ -235,7 +235,7 @@ TEST(RankState, OfAnythingElseIsNothing) {
 }
 
 TEST(WatchRecord, KnowsCallsCommunicatorsAndWaits) {
-    WatchRecord& record = WatchRecord::make(2, "n1", std::chrono::milliseconds(0));
+    WatchRecord record(2, "n1", std::chrono::milliseconds(0));
     const int first = record.know("A", {1, 2, 5}, 0);
     const int second = record.know("B", {1, 2, 5}, 0);
     record.end(record.begin(first, allreduce(), 1));
@@ -257,12 +257,12 @@ TEST(WatchRecord, KnowsCallsCommunicatorsAndWaits) {
     const std::uint64_t born = record.key(record.know("C", {1, 2, 5}, 17));
     EXPECT_NE(born, record.key(first));
     EXPECT_NE(born, record.key(record.know("D", {1, 2, 5}, 18)));
-    WatchRecord& other = WatchRecord::make(5, "n1", std::chrono::milliseconds(0));
+    WatchRecord other(5, "n1", std::chrono::milliseconds(0));
     EXPECT_EQ(born, other.key(other.know("C", {1, 2, 5}, 17))) << "the same on all its ranks";
 }
 
 TEST(WatchRecord, ForgetsWhatIsFreedAndVoid) {
-    WatchRecord& record = WatchRecord::make(2, "n1", std::chrono::milliseconds(0));
+    WatchRecord record(2, "n1", std::chrono::milliseconds(0));
     const int kept = record.know("A", {0, 1, 2}, 0);
     const int freed = record.know("B", {0, 2}, 0);
     const std::uint64_t key = record.key(freed);
@@ -292,7 +292,7 @@ TEST(WatchRecord, ForgetsWhatIsFreedAndVoid) {
 }
 
 TEST(WatchRecord, KnowsRequestsOfCollectives) {
-    WatchRecord& record = WatchRecord::make(0, "n1", std::chrono::milliseconds(1));
+    WatchRecord record(0, "n1", std::chrono::milliseconds(1));
     const int world = record.know("A", {0, 1}, 0);
     CallDescription begun = allreduce();
     begun.form = CallForm::nonblocking;
@@ -325,7 +325,7 @@ TEST(WatchRecord, KnowsRequestsOfCollectives) {
 
 // What was told of is due again when it has lasted ten times as long; what was young then is due in its own time, and named.
 TEST(WatchRecord, EachCallIsDueInItsOwnTime) {
-    WatchRecord& record = WatchRecord::make(0, "n1", std::chrono::hours(1));
+    WatchRecord record(0, "n1", std::chrono::hours(1));
     const int world = record.know("A", {0, 1}, 0);
     record.begin(world, allreduce(), 1);
     const auto now = WatchRecord::Clock::now();
@@ -333,7 +333,7 @@ TEST(WatchRecord, EachCallIsDueInItsOwnTime) {
     EXPECT_TRUE(record.due(now + std::chrono::hours(2)).has_value());
     record.state(true);
     EXPECT_TRUE(record.due(now + std::chrono::hours(2)).has_value()) << "it was young when it was told of";
-    WatchRecord& quick = WatchRecord::make(0, "n1", std::chrono::milliseconds(1));
+    WatchRecord quick(0, "n1", std::chrono::milliseconds(1));
     const int on = quick.know("A", {0, 1}, 0);
     const int slow = quick.begin(on, allreduce(), 1);
     while (!quick.due(WatchRecord::Clock::now())) std::this_thread::yield();
@@ -383,7 +383,7 @@ public:
         for (int rank = 0; rank < ranks; ++rank) {
             sockets_.push_back(std::make_unique<WatchSockets>());
             all.push_back(sockets_.back()->address());
-            records_.push_back(&WatchRecord::make(rank, "here", limit));
+            records_.push_back(std::make_unique<WatchRecord>(rank, "here", limit));
         }
         std::vector<int> members(static_cast<std::size_t>(ranks));
         std::iota(members.begin(), members.end(), 0);
@@ -408,7 +408,7 @@ public:
     void end(int rank, int slot) { records_[static_cast<std::size_t>(rank)]->end(slot); }
 
 private:
-    std::vector<WatchRecord*> records_;
+    std::vector<std::unique_ptr<WatchRecord>> records_;
     std::vector<int> world_;
     std::vector<std::unique_ptr<WatchSockets>> sockets_;
     std::vector<std::unique_ptr<Watcher>> watchers_;
