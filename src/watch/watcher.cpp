@@ -124,7 +124,7 @@ void Watcher::run() {
                 have_collected(
                     fmt::format("rank {} has been in {} for {:.1f} s", options_.rank, due->text, due->seconds));
         } catch (const std::bad_alloc&) {
-            // The next time, perhaps.
+            is_collecting_ = false;  // the next time, perhaps
         }
     }
 }

@@ -10,7 +10,6 @@ namespace hcoll::test {
 
 struct FuzzTarget {
     std::string_view name;  // its inputs are in corpus/<name>
-    std::string_view what;
     // Aborts with a sentence where something is wrong.
     void (*run)(std::string_view input);
 };

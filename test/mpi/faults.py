@@ -2,7 +2,7 @@
 """Ranks that are killed, or stopped for a while, at random moments of random jobs (random_settings.py): of any algorithm, over shared memory, messages
 or single copies, with a progress thread or without.
 
-A job of which a rank was killed ends, as it does without the library; no process stays, and nothing is left in /dev/shm that was not there. A job of
+A job of which a rank was killed ends, as it does without the library; no process stays, and nothing new is left in /dev/shm but what MPI libraries call their own. A job of
 which a rank was stopped goes on to the right results.
 
   faults.py FLAVOUR --build DIR [--first NUMBER] [--faults N] [--stop SECONDS]
@@ -23,6 +23,8 @@ import time
 import random_settings
 
 MARK = "HCOLL_FAULTS_JOB"
+# Those of jobs beside this one, and what a killed one leaves of its MPI library's, with this library or without.
+OF_MPI_LIBRARIES = ("mpich_", "vader_segment", "sem.")
 # A job that takes longer hangs. Beside other programs on its cores one takes a minute.
 PATIENCE = 240
 
@@ -102,7 +104,7 @@ class Fault:
             problem = f"processes stay: {left}"
         for process in left:
             send(process, signal.SIGKILL)
-        new = [name for name in shared_files() - before if "hcoll" in name]
+        new = [name for name in shared_files() - before if not name.startswith(OF_MPI_LIBRARIES)]
         if not problem and new:
             problem = f"files stay in /dev/shm: {new}"
         return problem if hit or problem else None

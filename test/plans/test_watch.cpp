@@ -459,6 +459,19 @@ TEST(Watcher, TellsOfEachHang) {
 
 namespace {
 
+// What `listens` answers where `asks` wants to know something of `rank`; "" for nothing.
+std::string said_to(WatchSockets& asks, WatchSockets& listens, int rank) {
+    std::atomic<bool> is_over{false};
+    std::thread serving([&] {
+        while (!is_over) listens.serve();
+    });
+    const auto answers =
+        asks.ask(std::array{rank}, WatchSockets::Question::state, "", std::chrono::minutes(1), [] { return false; });
+    is_over = true;
+    serving.join();
+    return answers[0].text;
+}
+
 // What one process, which is asked for `rank`, says to one that knows `secret` of it.
 std::string asked(const WatchAddress& address, int rank) {
     WatchSockets listens;
@@ -471,15 +484,7 @@ std::string asked(const WatchAddress& address, int rank) {
     listens.answer_by([](WatchSockets::Question, std::string_view) { return std::string("where it is"); });
     std::vector<WatchAddress> all = {told, told};
     asks.meet(all, 1);
-    std::atomic<bool> is_over{false};
-    std::thread serving([&] {
-        while (!is_over) listens.serve();
-    });
-    const auto answers =
-        asks.ask(std::array{rank}, WatchSockets::Question::state, "", std::chrono::minutes(1), [] { return false; });
-    is_over = true;
-    serving.join();
-    return answers[0].text;
+    return said_to(asks, listens, rank);
 }
 
 }  // namespace
@@ -502,15 +507,7 @@ TEST(WatchSockets, TryAllAddresses) {
     listens.meet({address}, 0);
     listens.answer_by([](WatchSockets::Question, std::string_view) { return std::string("here"); });
     asks.meet({address}, 1);
-    std::atomic<bool> is_over{false};
-    std::thread serving([&] {
-        while (!is_over) listens.serve();
-    });
-    const auto answers =
-        asks.ask(std::array{0}, WatchSockets::Question::state, "", std::chrono::minutes(1), [] { return false; });
-    is_over = true;
-    serving.join();
-    EXPECT_EQ(answers[0].text, "here");
+    EXPECT_EQ(said_to(asks, listens, 0), "here");
 }
 
 // Strangers who connect and say nothing hold nobody up.
@@ -539,15 +536,7 @@ TEST(WatchSockets, AnswerBesideThoseWhoSayNothing) {
     for (const int each : strangers) close(each);
     WatchSockets asks;
     asks.meet({address}, 1);
-    std::atomic<bool> is_over{false};
-    std::thread serving([&] {
-        while (!is_over) listens.serve();
-    });
-    const auto answers =
-        asks.ask(std::array{0}, WatchSockets::Question::state, "", std::chrono::minutes(1), [] { return false; });
-    is_over = true;
-    serving.join();
-    EXPECT_EQ(answers[0].text, "here");
+    EXPECT_EQ(said_to(asks, listens, 0), "here");
 }
 
 }  // namespace hcoll

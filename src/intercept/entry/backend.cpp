@@ -40,16 +40,7 @@ void observe_calls(const Settings& settings) {
 #undef HCOLL_OBSERVED_EXTENSION_FUNCTION
     if (!settings.watches() || !start_watch(settings)) return;
 #define HCOLL_WATCHED_FUNCTION(name) set_wrapper(HCOLL_FUNCTION_##name, reinterpret_cast<void*>(watched_##name));
-#define HCOLL_WATCHED_COLLECTIVE(name) HCOLL_WATCHED_FUNCTION(name)
-#define HCOLL_WATCHED_BIRTH(name) HCOLL_WATCHED_FUNCTION(name)
-#define HCOLL_WATCHED_GROUP_BIRTH(name) HCOLL_WATCHED_FUNCTION(name)
-#define HCOLL_WATCHED_REQUESTS(name) HCOLL_WATCHED_FUNCTION(name)
 #include "intercept/observed/watched_functions.def"
-#undef HCOLL_WATCHED_REQUESTS
-#undef HCOLL_WATCHED_GROUP_BIRTH
-#undef HCOLL_WATCHED_BIRTH
-#undef HCOLL_WATCHED_COLLECTIVE
-#undef HCOLL_WATCHED_FUNCTION
 }
 
 }  // namespace

@@ -14,15 +14,6 @@ namespace hcoll {
 
 // The same of calls that wait and are no such collectives, where a setting watches.
 #define HCOLL_WATCHED_FUNCTION(name) extern decltype(wrap_##name)* const watched_##name;
-#define HCOLL_WATCHED_COLLECTIVE(name) HCOLL_WATCHED_FUNCTION(name)
-#define HCOLL_WATCHED_BIRTH(name) HCOLL_WATCHED_FUNCTION(name)
-#define HCOLL_WATCHED_GROUP_BIRTH(name) HCOLL_WATCHED_FUNCTION(name)
-#define HCOLL_WATCHED_REQUESTS(name) HCOLL_WATCHED_FUNCTION(name)
 #include "intercept/observed/watched_functions.def"
-#undef HCOLL_WATCHED_REQUESTS
-#undef HCOLL_WATCHED_GROUP_BIRTH
-#undef HCOLL_WATCHED_BIRTH
-#undef HCOLL_WATCHED_COLLECTIVE
-#undef HCOLL_WATCHED_FUNCTION
 
 }  // namespace hcoll

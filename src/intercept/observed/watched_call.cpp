@@ -61,7 +61,7 @@ std::uint64_t key_of(MPI_Request request) {
     return key;
 }
 
-// A launcher's lines are not to be mixed with these.
+// In one piece: no line of another rank comes between.
 void say(std::string_view text) { log_line(LogLevel::error, "LIBHCOLL_WATCHDOG: {}", text); }
 
 }  // namespace

@@ -12,16 +12,7 @@ namespace {
 enum class Kind : std::uint8_t { function, collective, birth, group_birth, requests };
 
 #define HCOLL_WATCHED_FUNCTION(name) constexpr char name_of_##name[] = "MPI_" #name;
-#define HCOLL_WATCHED_COLLECTIVE(name) HCOLL_WATCHED_FUNCTION(name)
-#define HCOLL_WATCHED_BIRTH(name) HCOLL_WATCHED_FUNCTION(name)
-#define HCOLL_WATCHED_GROUP_BIRTH(name) HCOLL_WATCHED_FUNCTION(name)
-#define HCOLL_WATCHED_REQUESTS(name) HCOLL_WATCHED_FUNCTION(name)
 #include "intercept/observed/watched_functions.def"
-#undef HCOLL_WATCHED_REQUESTS
-#undef HCOLL_WATCHED_GROUP_BIRTH
-#undef HCOLL_WATCHED_BIRTH
-#undef HCOLL_WATCHED_COLLECTIVE
-#undef HCOLL_WATCHED_FUNCTION
 
 // The requests of a call of one, or of many.
 template <typename... More>
@@ -67,11 +58,6 @@ struct Watched<int(Arguments...)> {
 #define HCOLL_WATCHED_GROUP_BIRTH(name) HCOLL_WATCHED(name, Kind::group_birth)
 #define HCOLL_WATCHED_REQUESTS(name) HCOLL_WATCHED(name, Kind::requests)
 #include "intercept/observed/watched_functions.def"
-#undef HCOLL_WATCHED_REQUESTS
-#undef HCOLL_WATCHED_GROUP_BIRTH
-#undef HCOLL_WATCHED_BIRTH
-#undef HCOLL_WATCHED_COLLECTIVE
-#undef HCOLL_WATCHED_FUNCTION
 #undef HCOLL_WATCHED
 
 }  // namespace hcoll
