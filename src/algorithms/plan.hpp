@@ -160,6 +160,7 @@ struct InOrderStep {
     std::int32_t peer = -1;
     std::uint32_t tag = 0;
     std::uint32_t sends_over = 0;  // so many of the sends before it have to be over first
+    std::uint32_t number = 0;      // of the step, in the plan
     std::uint64_t units = 0;
     std::uint64_t source = 0;
     std::uint64_t target = 0;

@@ -291,6 +291,7 @@ void PlanBuilder::find_sequence() {
                                   .peer = step.peer,
                                   .tag = message_tag(step.channel, 0),
                                   .sends_over = sends_over[index],
+                                  .number = index,
                                   .units = Phase::region_length(step.has_target() ? step.target : step.source, segment),
                                   .source = step.has_source() ? only.region_offset(step.source, segment) : 0,
                                   .target = step.has_target() ? only.region_offset(step.target, segment) : 0});

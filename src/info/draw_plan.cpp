@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "algorithms/catalog.hpp"
+#include "info/svg.hpp"
 #include "topology/draw_placement.hpp"
 #include "tuning/text.hpp"
 
@@ -27,21 +28,6 @@ std::size_t link_of(const PlanPicture& picture, const MessageTime& message) {
 std::string label_of(const PlanPicture& picture, const MessageTime& message) {
     const std::string size = size_text(message.bytes);
     return picture.has_segments ? fmt::format("s{} {}", message.tag % max_window, size) : size;
-}
-
-// Both in DOT's quotes and in XML.
-std::string escaped(std::string_view text) {
-    std::string result;
-    for (const char letter : text) {
-        switch (letter) {
-            case '&': result += "&amp;"; break;
-            case '<': result += "&lt;"; break;
-            case '>': result += "&gt;"; break;
-            case '"': result += "&quot;"; break;
-            default: result += letter;
-        }
-    }
-    return result;
 }
 
 // Where ranks and steps are on the paper, in pixels.

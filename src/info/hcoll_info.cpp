@@ -4,6 +4,7 @@
 //   mpiexec -n 4 hcoll-info      for that job: rank 0 prints
 //   hcoll-info --topology        only where ranks are, drawn; --layout 4x2x4:cyclic for a virtual layout, without a job
 //   hcoll-info --table FILE      what stands in a table of hcoll-tune, what is wrong with it, and who is chosen where
+//   hcoll-info --trace FOLDER    what a job under LIBHCOLL_TRACE=FOLDER has spent its time on; --call 812 one call, --svg draws it
 //   hcoll-info --plan bcast --algorithm han --bytes 4M --layout 4x2x4    what an algorithm does; --svg draws it
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@
 #include "info/plan.hpp"
 #include "info/table.hpp"
 #include "info/topology.hpp"
+#include "info/trace.hpp"
 #include "tuning/settings.hpp"
 #include "tuning/text.hpp"
 
@@ -187,7 +189,17 @@ int run(int argc, char** argv) {
     app.add_option("--type-bytes", plan_options.unit_bytes, "of an element of a reduction (default: 8)")->needs(plan);
     app.add_option("--rank", plan_options.rank, "list the steps of this rank's plan")->needs(plan);
     app.add_flag("--dot", plan_options.as_dot, "print the messages for Graphviz")->needs(plan);
-    app.add_flag("--svg", plan_options.as_svg, "draw the messages")->needs(plan);
+    auto* svg = app.add_flag("--svg", plan_options.as_svg, "draw the messages (--plan), or a call (--trace, --call)");
+    info::TraceOptions trace_options;
+    auto* trace = app.add_option("--trace", trace_options.folder,
+                                 "explain what a job has traced (LIBHCOLL_TRACE): late ranks and algorithms, critical "
+                                 "paths, load of each level");
+    auto* call = app.add_option("--call", trace_options.call, "one collective, by its number on its communicator")
+                     ->needs(trace)
+                     ->check(CLI::PositiveNumber);
+    app.add_option("--communicator", trace_options.communicator, "of that call, by its name or a part of it")
+        ->needs(call);
+    app.add_flag("--merge", trace_options.merges, "print all ranks' events as one file for Perfetto")->needs(trace);
     app.set_version_flag("--version", HCOLL_VERSION);
     try {
         app.parse(argc, argv);
@@ -199,6 +211,14 @@ int run(int argc, char** argv) {
         return mistake("--layout and --ranks are for --topology or --plan");
     if (ranks->count() != 0 && (plan_options.ranks < 1 || plan_options.ranks > most_ranks))
         return mistake(fmt::format("{} is no number of ranks from 1 to {}", plan_options.ranks, most_ranks));
+
+    if (svg->count() != 0 && plan->count() == 0 && call->count() == 0)
+        return mistake("--svg is for --plan, or for --trace with --call");
+    if (trace->count() != 0) {
+        trace_options.as_svg = plan_options.as_svg;
+        trace_options.as_json = as_json;
+        return info::print_trace(trace_options);
+    }
 
     std::vector<std::string> warnings;
     const Settings settings = parse_settings(hcoll_environment(), warnings);

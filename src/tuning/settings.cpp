@@ -293,6 +293,27 @@ const std::vector<Setting>& registry() {
          "where the program leaves that signal alone; signal: only then. Processes listen at a TCP port for it",
          true, [](Settings& settings, std::string_view text) { return parse_watchdog(text, settings.watchdog); },
          [](const Settings& settings) { return watchdog_text(settings.watchdog); }},
+        {"LIBHCOLL_TRACE", "folder", "off, or the name of a folder",
+         "each rank writes there when its collectives and the steps of their plans began and ended, on a clock that "
+         "all "
+         "have in common, in the trace event format, which Perfetto opens; `hcoll-info --trace` explains it. What a "
+         "rank "
+         "that was killed had noted is there, too",
+         true,
+         [](Settings& settings, std::string_view text) -> Problem {
+             settings.trace_folder = text;
+             return std::nullopt;
+         },
+         [](const Settings& settings) { return settings.trace_folder; }},
+        {"LIBHCOLL_TRACE_MEMORY", "size", "64k to 4G",
+         "what a rank keeps for LIBHCOLL_TRACE while it runs, in that folder: 64 bytes for each collective and each "
+         "step; "
+         "of more than that the oldest give way",
+         true,
+         [](Settings& settings, std::string_view text) {
+             return parse_number(text, 64 << 10, 4ULL << 30, settings.trace_memory);
+         },
+         [](const Settings& settings) { return size_text(settings.trace_memory); }},
         {"LIBHCOLL_SPARSE", "switch", "0 or 1",
          "1 keeps to neighbors: collectives run around the ring or along the line of ranks, so that n ranks that use "
          "MPI_COMM_WORLD alone open 2 n connections, where the MPI library opens them when they are needed; algorithms "

@@ -105,8 +105,10 @@ struct Settings {
     std::uint64_t setup_calls = automatic_setup_calls;
     std::uint64_t communicators = 64;
     std::uint64_t plan_cache = 1 << 20;
-    std::uint64_t shared_buffer = 0;  // bytes; 0 is auto
-    std::uint64_t verify = 0;         // the result of every so manieth call; 0: of none
+    std::uint64_t shared_buffer = 0;       // bytes; 0 is auto
+    std::string trace_folder = "off";      // LIBHCOLL_TRACE: a folder, or off
+    std::uint64_t trace_memory = 4 << 20;  // LIBHCOLL_TRACE_MEMORY, in bytes
+    std::uint64_t verify = 0;              // the result of every so manieth call; 0: of none
     bool enable = true;
     bool reproducible = false;
     bool sparse = false;
@@ -122,7 +124,8 @@ struct Settings {
     LogLevel log = LogLevel::warn;
 
     bool watches() const { return watchdog.kind != WatchLimit::Kind::off; }
-    bool observes_calls() const { return check != CheckMode::off || verify != 0 || watches(); }
+    bool traces() const { return trace_folder != "off"; }
+    bool observes_calls() const { return check != CheckMode::off || verify != 0 || watches() || traces(); }
     bool leave_all_to_vendor() const {
         const auto is_vendor = [](const AlgorithmChoice& each) { return each.kind == AlgorithmChoice::Kind::vendor; };
         return std::all_of(choices.begin(), choices.end(), is_vendor) &&

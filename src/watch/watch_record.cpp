@@ -31,8 +31,12 @@ WatchRecord::WatchRecord(int rank, std::string host, std::chrono::milliseconds l
 WatchRecord& WatchRecord::make(int rank, std::string host, std::chrono::milliseconds limit) {
     auto* made = new WatchRecord(rank, std::move(host), limit);
     instance_.store(made, std::memory_order_release);
-    WaitNote::expect();
     return *made;
+}
+
+void WatchRecord::note_calls() {
+    notes_calls_.store(true, std::memory_order_relaxed);
+    WaitNote::expect();
 }
 
 int WatchRecord::know(std::string name, const std::vector<int>& members, std::uint64_t birth) {

@@ -34,6 +34,9 @@ public:
     // The process's; nullptr where nobody watches. Never destroyed: threads may be in a call when the process ends.
     static WatchRecord* get() { return instance_.load(std::memory_order_acquire); }
     static WatchRecord& make(int rank, std::string host, std::chrono::milliseconds limit);
+    // Calls are noted from now on; before, communicators alone.
+    void note_calls();
+    bool notes_calls() const { return notes_calls_.load(std::memory_order_relaxed); }
 
     // Of a communicator of the application: what it is called from now on. `members`: its ranks in MPI_COMM_WORLD. `birth`: the same on all of them and
     // of no other one of theirs, where that is known; else 0, and they are told apart by the order of these calls. May throw std::bad_alloc.
@@ -133,6 +136,7 @@ private:
     const int rank_;
     const std::string host_;
     const std::chrono::milliseconds limit_;
+    std::atomic<bool> notes_calls_{false};
     mutable std::mutex mutex_;  // of all but the notes
     std::array<Slot, most_threads> slots_;
     std::vector<Known> known_;

@@ -9,6 +9,7 @@
 #include "intercept/calls/own_run.hpp"
 #include "intercept/calls/staged_buffer.hpp"
 #include "intercept/process/background.hpp"
+#include "intercept/process/call_observer.hpp"
 #include "intercept/process/scratch_memory.hpp"
 #include "intercept/types/datatype.hpp"
 #include "intercept/types/packing_transport.hpp"
@@ -62,6 +63,7 @@ public:
         buffers_.stride = static_cast<std::ptrdiff_t>(unit_bytes);
         packing_.begin(signature_);
         if (plan_->scratch_units() != 0) buffers_.scratch = scratch_.get(plan_->scratch_units() * unit_bytes);
+        if (CallObserver* observer = CallObserver::current(); observer != nullptr) trace_ = observer->trace_of_run();
     }
 
     OwnAlgorithms& own() { return own_; }
@@ -91,6 +93,18 @@ public:
     // `status` says.
     template <typename Begin>
     bool advance(Begin&& begin, Part part, bool& has_moved, int& status) noexcept {
+        if (trace_ == nullptr) [[likely]]
+            return move(begin, part, has_moved, status);
+        const StepTrace::Scope scope(trace_.get());
+        if (!is_started_) trace_->begin_run();
+        const bool is_over = move(begin, part, has_moved, status);
+        if (is_over) trace_->end_run();
+        return is_over;
+    }
+
+private:
+    template <typename Begin>
+    bool move(Begin&& begin, Part part, bool& has_moved, int& status) noexcept {
         const std::uint64_t events = engine_.events();
         try {
             if (is_started_) {
@@ -117,8 +131,6 @@ public:
         is_started_ = false;
         return true;
     }
-
-private:
     // Messages may still be written to its memory.
     void abandon() {
         if (!engine_.done()) own_.is_broken = true;
@@ -147,6 +159,7 @@ private:
     bool packs_ = false;
     bool unpacks_ = false;
     bool is_started_ = false;
+    std::unique_ptr<TracedRun> trace_;  // nullptr: nobody traces
 };
 
 // The run of a collective whose arguments are valid; each returns an MPI error code, and may throw std::bad_alloc.

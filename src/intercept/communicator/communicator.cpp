@@ -179,6 +179,7 @@ int Communicator::attach(MPI_Comm handle, Communicator*& state) {
     state->handle_ = handle;
     state->observed_calls_ = 0;
     state->watched_as_ = WatchRecord::unknown;
+    state->traced_as_ = -1;
     state->made_ = 0;
     state->calls_ = 0;
     state->bytes_ = 0;

@@ -97,6 +97,9 @@ public:
     // By which number the process's WatchRecord knows it.
     int watched_as() const { return watched_as_; }
     void set_watched_as(int number) { watched_as_ = number; }
+    // The same of its Tracer.
+    int traced_as() const { return traced_as_; }
+    void set_traced_as(int number) { traced_as_ = number; }
     // One more that all its ranks make of it: its number, from 1 on.
     std::uint64_t count_made() { return ++made_; }
     // Where all ranks wait for all: sets it up, if its ranks have agreed on their settings and it is not yet.
@@ -207,6 +210,7 @@ private:
     Reach reach_ = Reach::beyond;
     std::uint64_t observed_calls_ = 0;
     int watched_as_ = WatchRecord::unknown;
+    int traced_as_ = -1;  // Tracer::no_communicator
     std::uint64_t made_ = 0;
     std::uint64_t calls_ = 0;                      // that were counted
     std::uint64_t bytes_ = 0;                      // of those

@@ -7,6 +7,7 @@
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/observed/observed_wrappers.hpp"
+#include "intercept/observed/traced_call.hpp"
 #include "intercept/observed/watched_call.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/process.hpp"
@@ -38,7 +39,15 @@ void observe_calls(const Settings& settings) {
 #include "intercept/observed/observed_functions.def"
 #undef HCOLL_OBSERVED_FUNCTION
 #undef HCOLL_OBSERVED_EXTENSION_FUNCTION
-    if (!settings.watches() || !start_watch(settings)) return;
+    if (!settings.watches() && !settings.traces()) return;
+    if (!start_record(settings)) {
+        if (Process::get().world_rank() == 0)
+            log_line(LogLevel::warn, "nothing is watched or traced, since a rank has no memory for it");
+        return;
+    }
+    const bool traces = settings.traces() && start_trace(settings);
+    const bool watches = settings.watches() && start_watch(settings);
+    if (!traces && !watches) return;
 #define HCOLL_WATCHED_FUNCTION(name) set_wrapper(HCOLL_FUNCTION_##name, reinterpret_cast<void*>(watched_##name));
 #include "intercept/observed/watched_functions.def"
 }
@@ -77,6 +86,7 @@ extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_bac
             Process::open({.version_text = library->version_text,
                            .stand_aside = library->stand_aside,
                            .observe_calls = observe_calls,
+                           .finish_observing = finish_trace,
                            .release_communicators = Communicator::release_all});
         return &backend;
     } catch (...) {

@@ -111,7 +111,11 @@ ObservedCall::ObservedCall(const ObservedArguments& arguments) : arguments_(argu
         call_.set_operation(name_of_operation(arguments.op));
         call_.set_type(name_of_type(arguments.received.type));
     }
-    if (WatchRecord::get() != nullptr) watched_.emplace(*communicator, call_, number_);
+    if (const WatchRecord* record = WatchRecord::get(); record != nullptr && record->notes_calls())
+        watched_.emplace(*communicator, call_, number_);
+    if (Tracer::get() != nullptr)
+        traced_.emplace(*communicator, call_, number_,
+                        is_reduction(arguments.collective) ? type_size(arguments.received.type) : 1);
 }
 
 ObservedCall::~ObservedCall() = default;
@@ -159,6 +163,7 @@ int ObservedCall::decide(std::string_view what, std::string_view why) {
 // A name that is too long for it is a decision all the same.
 void ObservedCall::note_decision(std::string_view what) {
     if (watched_) watched_->decide(what);
+    if (traced_) traced_->decide(what);
     if (is_to_be_verified_) ran_.assign(what.substr(0, most_of_name));
 }
 
@@ -170,5 +175,7 @@ std::unique_ptr<AfterResult> ObservedCall::after_result() {
     if (communicator_->own().neighbors.is_complete()) return nullptr;
     return std::make_unique<VerifiedRequest>(*communicator_, arguments_, call_, number_, ran_);
 }
+
+std::unique_ptr<TracedRun> ObservedCall::trace_of_run() { return traced_ ? traced_->run() : nullptr; }
 
 }  // namespace hcoll

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "intercept/communicator/communicator.hpp"
+#include "intercept/observed/traced_call.hpp"
 #include "intercept/observed/watched_call.hpp"
 #include "intercept/process/call_observer.hpp"
 #include "watch/call_description.hpp"
@@ -47,6 +48,7 @@ public:
     int decide(std::string_view what, std::string_view why) override;
     void note_decision(std::string_view what) override;
     std::unique_ptr<AfterResult> after_result() override;
+    std::unique_ptr<TracedRun> trace_of_run() override;
 
 private:
     Communicator* communicator_ = nullptr;  // nullptr where it is not observed
@@ -58,6 +60,7 @@ private:
     std::string ran_;                         // where that is
     const ObservedArguments& arguments_;
     std::optional<WatchedCall> watched_;
+    std::optional<TracedCall> traced_;
 };
 
 }  // namespace hcoll

@@ -12,7 +12,7 @@ namespace hcoll {
 #undef HCOLL_OBSERVED_FUNCTION
 #undef HCOLL_OBSERVED_EXTENSION_FUNCTION
 
-// The same of calls that wait and are no such collectives, where a setting watches.
+// The same of calls that wait and are no such collectives, where a setting watches or traces.
 #define HCOLL_WATCHED_FUNCTION(name) extern decltype(wrap_##name)* const watched_##name;
 #include "intercept/observed/watched_functions.def"
 

@@ -47,13 +47,6 @@ std::vector<int> members_of(MPI_Comm comm, int size) {
     return members;
 }
 
-int known(Communicator& communicator) {
-    if (communicator.watched_as() == WatchRecord::unknown)
-        communicator.set_watched_as(WatchRecord::get()->know(
-            communicator_text(communicator.handle()), members_of(communicator.handle(), communicator.size()), 0));
-    return communicator.watched_as();
-}
-
 std::uint64_t key_of(MPI_Request request) {
     std::uint64_t key = 0;
     static_assert(sizeof request <= sizeof key);
@@ -66,9 +59,16 @@ void say(std::string_view text) { log_line(LogLevel::error, "LIBHCOLL_WATCHDOG: 
 
 }  // namespace
 
+int known_to_record(Communicator& communicator) {
+    if (communicator.watched_as() == WatchRecord::unknown)
+        communicator.set_watched_as(WatchRecord::get()->know(
+            communicator_text(communicator.handle()), members_of(communicator.handle(), communicator.size()), 0));
+    return communicator.watched_as();
+}
+
 WatchedCall::WatchedCall(Communicator& communicator, const CallDescription& call, std::uint64_t number) {
     // Without it the call goes on unseen.
-    (void)has_memory_for([&] { slot_ = WatchRecord::get()->begin(known(communicator), call, number); });
+    (void)has_memory_for([&] { slot_ = WatchRecord::get()->begin(known_to_record(communicator), call, number); });
     outer_ = WaitNote::change(WatchRecord::get()->note(slot_));
 }
 
@@ -109,12 +109,20 @@ void note_birth(MPI_Comm parent, MPI_Comm made, bool by_all) {
         Communicator* born = made == MPI_COMM_NULL ? nullptr : Communicator::know(made);
         if (born == nullptr) return;
         WatchRecord& record = *WatchRecord::get();
-        const int of = known(*from);
+        const int of = known_to_record(*from);
         std::string name = communicator_text(made);
         if (by_all) name += fmt::format(" (the {} made of {})", ordinal_text(number), record.name(of));
         born->set_watched_as(
             record.know(std::move(name), members_of(made, born->size()), by_all ? record.key(of) * 31 + number : 0));
     });
+}
+
+bool start_record(const Settings& settings) {
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    const bool has_memory = has_memory_for(
+        [&] { WatchRecord::make(Process::get().world_rank(), host.data(), settings.watchdog.duration); });
+    return !is_true_anywhere(!has_memory, MPI_COMM_WORLD);
 }
 
 bool start_watch(const Settings& settings) {
@@ -129,12 +137,9 @@ bool start_watch(const Settings& settings) {
     mpi.Comm_size(MPI_COMM_WORLD, &size);
     std::unique_ptr<WatchSockets> sockets;
     std::vector<WatchAddress> all;
-    std::array<char, 256> host{};
-    gethostname(host.data(), host.size() - 1);
     bool is_well = has_memory_for([&] {
         sockets = std::make_unique<WatchSockets>();
         all.resize(static_cast<std::size_t>(size));
-        WatchRecord::make(rank, host.data(), settings.watchdog.duration);
     });
     is_well = !is_true_anywhere(!is_well, MPI_COMM_WORLD);
     constexpr auto bytes = static_cast<int>(sizeof(WatchAddress));
@@ -161,7 +166,10 @@ bool start_watch(const Settings& settings) {
             (void)sockets.release();
         });
     }
-    if (!is_true_anywhere(!is_well, MPI_COMM_WORLD)) return true;
+    if (!is_true_anywhere(!is_well, MPI_COMM_WORLD)) {
+        WatchRecord::get()->note_calls();
+        return true;
+    }
     if (rank == 0) log_line(LogLevel::warn, "LIBHCOLL_WATCHDOG: nobody watches, since a rank has no memory for it");
     return false;
 }

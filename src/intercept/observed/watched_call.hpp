@@ -13,9 +13,15 @@
 
 namespace hcoll {
 
-// In MPI_Init, on all ranks of MPI_COMM_WORLD: ranks tell one another where they can be asked, and a thread of each waits for that. The same answer on all
+// In MPI_Init, on all ranks of MPI_COMM_WORLD, once: the process's WatchRecord is there, and knows communicators. The same answer on all; false where there is no memory for it.
+bool start_record(const Settings& settings);
+
+// In MPI_Init, on all ranks of MPI_COMM_WORLD, which have a record: ranks tell one another where they can be asked, and a thread of each waits for that. The same answer on all
 // ranks: false where nobody watches, which rank 0 says.
 bool start_watch(const Settings& settings);
+
+// By which number the record knows it. May throw std::bad_alloc.
+int known_to_record(Communicator& communicator);
 
 // While it exists, this thread is in that call. Only where a process watches; where there is no memory for it, it is not seen.
 class WatchedCall {

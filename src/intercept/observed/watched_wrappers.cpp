@@ -1,8 +1,10 @@
-// What the slots of calls that wait jump to where a setting watches: each is noted, and goes on to its wrapper.
+// What the slots of calls that wait jump to where a setting watches or traces: each is noted, and goes on to its wrapper.
 #include <array>
+#include <optional>
 #include <tuple>
 
 #include "intercept/observed/observed_wrappers.hpp"
+#include "intercept/observed/traced_call.hpp"
 #include "intercept/observed/watched_call.hpp"
 
 namespace hcoll {
@@ -31,11 +33,17 @@ template <typename... Arguments>
 struct Watched<int(Arguments...)> {
     template <int (*wrapper)(Arguments...), const char* name, Kind kind>
     static int call(Arguments... arguments) {
+        const bool is_watched = WatchRecord::get()->notes_calls();
         if constexpr (kind == Kind::requests) {
-            const WatchedRequests requests(name, requests_of(arguments...));
+            std::optional<WatchedRequests> requests;
+            if (is_watched) requests.emplace(name, requests_of(arguments...));
             return wrapper(arguments...);
         } else {
-            const WatchedCall seen(name, kind != Kind::function);
+            std::optional<WatchedCall> watched;
+            if (is_watched) watched.emplace(name, kind != Kind::function);
+            std::optional<TracedFunction> traced;
+            if constexpr (kind != Kind::function && name != name_of_Finalize)
+                if (Tracer::get() != nullptr) traced.emplace(name);
             const int status = wrapper(arguments...);
             if constexpr (name == name_of_Finalize) WatchRecord::get()->note_finalized();
             if constexpr (kind == Kind::birth || kind == Kind::group_birth)

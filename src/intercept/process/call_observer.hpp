@@ -4,6 +4,8 @@
 #include <memory>
 #include <string_view>
 
+#include "trace/traced_run.hpp"
+
 namespace hcoll {
 
 // What has to be over before a request of the application completes, besides its collective.
@@ -37,6 +39,8 @@ public:
     virtual void note_decision(std::string_view what) = 0;
     // Of a call that makes a request and runs here; nullptr: nothing. May throw std::bad_alloc.
     virtual std::unique_ptr<AfterResult> after_result() = 0;
+    // Of a call whose steps go on behind it; nullptr: nobody traces. May throw std::bad_alloc.
+    virtual std::unique_ptr<TracedRun> trace_of_run() = 0;
 
 protected:
     // Observes calls of this thread until it is destroyed, and then who observed before does.

@@ -78,6 +78,7 @@ Process::Process(const Opening& opening)
     : library_line_(split(opening.version_text, '\n').front().substr(0, 100)),
       stand_aside_(opening.stand_aside),
       observe_calls_(opening.observe_calls),
+      finish_observing_(opening.finish_observing),
       release_communicators_(opening.release_communicators),
       process_id_(getpid()),
       local_(parse_settings(hcoll_environment(), warnings_)) {
@@ -91,6 +92,7 @@ Process::Process(const Opening& opening)
     notes_calls_ = report_ != nullptr;
     // Where the job was started, not where the application goes from there.
     if (local_.report.ends_with(".json")) local_.report = std::filesystem::absolute(local_.report);
+    if (local_.traces()) local_.trace_folder = std::filesystem::absolute(local_.trace_folder);
     if (local_.learn_file != "off") learn_path_ = std::filesystem::absolute(local_.learn_file);
 }
 
@@ -172,7 +174,8 @@ void Process::start_world(std::string warning) {
     const Settings& settings = all->settings;
     print_warnings(rank == 0);
     if (settings.enable) Background::get().agree(settings.progress);
-    if (settings.enable && !settings.sparse) placements_.start_world(rank, size, settings.topology);
+    if ((settings.enable || settings.traces()) && !settings.sparse)
+        placements_.start_world(rank, size, settings.topology);
     if (observe_calls_ != nullptr && settings.observes_calls()) {
         has_devices_anywhere_ = is_true_anywhere(DeviceMemory::may_be_any(), MPI_COMM_WORLD);
         notes_calls_ = true;
@@ -299,6 +302,7 @@ void Process::finish() {
     Background::get().finish();
     if (release_communicators_ != nullptr) release_communicators_();
     (void)has_memory_for([&] { keep_learned(); });
+    if (finish_observing_ != nullptr) finish_observing_(true);
     write_report();
     if (stand_aside_ != nullptr) stand_aside_();
 }
@@ -307,6 +311,7 @@ void Process::finish_at_exit() {
     // A child that the application forked has nothing to report, and no thread.
     if (process_id_ != getpid() || finished_.exchange(true)) return;
     Background::get().finish_at_exit();
+    if (finish_observing_ != nullptr) finish_observing_(false);
     write_report();
 }
 

@@ -37,6 +37,8 @@ public:
         // Has collectives be observed (observed_call.hpp) from now on, and, where the settings watch, calls that wait; on all ranks of MPI_COMM_WORLD.
         // May be nullptr.
         void (*observe_calls)(const Settings& settings) = nullptr;
+        // At finalize, on all ranks, while MPI still works, or (`is_in_mpi` false) when the process ends without it.
+        void (*finish_observing)(bool is_in_mpi) = nullptr;
         void (*release_communicators)() = nullptr;  // at finalize, while MPI still works
     };
 
@@ -60,6 +62,8 @@ public:
     bool has_world() const { return has_world_.load(std::memory_order_acquire); }
     // This process's rank there.
     int world_rank() const { return world_rank_; }
+    // The MPI library, as it names itself.
+    const std::string& library_line() const { return library_line_; }
     // Had any of its processes a session before? Then some communicator may have been used before all ranks had agreed.
     bool has_earlier_sessions() const { return has_earlier_sessions_; }
     // There will be a session. Waits while MPI_COMM_WORLD agrees.
@@ -122,6 +126,7 @@ private:
     std::string library_line_;
     void (*stand_aside_)();
     void (*observe_calls_)(const Settings&);
+    void (*finish_observing_)(bool);
     void (*release_communicators_)();
     pid_t process_id_;
     std::vector<std::string> warnings_;  // about the settings of this process; not yet printed

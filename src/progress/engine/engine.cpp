@@ -36,11 +36,13 @@ Status Engine::start(const Plan& plan, const RunBuffers& buffers, Transport& tra
     transport_ = &transport;
     operations_ = &operations;
     next_phase_ = 0;
+    trace_ = StepTrace::current();
     return run();
 }
 
 Status Engine::advance(Part part) {
     begin_part(part);
+    trace_ = StepTrace::current();
     completed_.clear();
     if (const Status status = transport_->progress(completed_); status != 0) return status;
     for (const Token token : completed_) complete(token);
@@ -94,6 +96,8 @@ void Engine::begin_phase() {
         waiting_.resize(tokens);
         finished_.resize(tokens);
     }
+    if (trace_ != nullptr) [[unlikely]]
+        traced_ids_.assign(tokens, StepTrace::none);
     open_segments();
 }
 
@@ -131,6 +135,8 @@ Status Engine::execute(Token token) {
     if ((step.positions & segment.position) != 0) {
         const auto length = [&](const Region& region) { return Phase::region_length(region, segment); };
         const auto tag = [&] { return message_tag(step.channel, phase_->message_number(step, segment.number)); };
+        if (trace_ != nullptr) [[unlikely]]
+            trace(step, segment, token);
         switch (step.kind) {
             case StepKind::send:
                 return transport_->send(step.peer, tag(), address(step.source, segment), length(step.source), token);
@@ -183,12 +189,28 @@ void Engine::release(Token token) {
     (is_communication ? communications_ : computations_).push_back(token);
 }
 
+void Engine::trace(const Step& step, const Segment& segment, Token token) {
+    if (token >= traced_ids_.size()) return;
+    const Region& region = step.has_source() ? step.source : step.target;
+    traced_ids_[token] = trace_->begin(
+        {.kind = step.kind,
+         .peer = step.is_communication() ? step.peer : -1,
+         .tag = step.is_message() ? message_tag(step.channel, phase_->message_number(step, segment.number)) : 0,
+         .step = phase_->first_step + step_of(token),
+         .segment = static_cast<std::uint32_t>(segment.number),
+         .units = Phase::region_length(region, segment)});
+}
+
 void Engine::complete(Token token) {
     const Step& step = this->step(step_of(token));
     Slot& slot = slots_[slot_of(token)];
     const Token first = token - step_of(token);
     finished_[token] = 1;
     ++events_[step.by_caller ? 1 : 0];
+    if (trace_ != nullptr && token < traced_ids_.size()) [[unlikely]] {
+        trace_->end(traced_ids_[token]);
+        traced_ids_[token] = StepTrace::none;
+    }
     for (std::uint32_t i = 0; i < step.successors; ++i) {
         const Token successor = first + plan_->successors[step.first_successor + i];
         if (--waiting_[successor] == 0) release(successor);

@@ -12,6 +12,7 @@
 
 #include "algorithms/plan.hpp"
 #include "base/wait_note.hpp"
+#include "progress/engine/step_trace.hpp"
 
 namespace hcoll {
 
@@ -143,6 +144,7 @@ private:
     void open_segments();
     void release(Token token);
     void complete(Token token);
+    void trace(const Step& step, const Segment& segment, Token token);
     bool is_complete(std::uint32_t step, std::uint64_t segment) const;
 
     std::uint32_t slot_of(Token token) const { return token / step_count_; }
@@ -180,6 +182,8 @@ private:
     Part part_ = Part::all;
     std::vector<Token> other_part_s_;  // nothing else holds them back
     std::vector<Token> completed_;
+    StepTrace* trace_ = nullptr;             // of the thread that moves it
+    std::vector<StepTrace::Id> traced_ids_;  // per token, where it is traced
     std::array<std::uint64_t, 2> events_{};  // of what is not by the caller, and of what is
 };
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "progress/engine/engine.hpp"
 
@@ -20,14 +21,58 @@ inline constexpr std::uint64_t longest_in_order = 1024;
 // More of them, up to the last receive, could fill what a transport has for messages that nobody has come to yet.
 inline constexpr std::uint32_t most_steps_in_order = 32;
 
-inline void note_step(WaitNote& note, const InOrderStep& step) {
-    if (step.kind == StepKind::recv)
-        note.set({.what = WaitNote::What::receive, .rank = step.peer});
-    else if (step.kind == StepKind::send)
-        note.set({.what = WaitNote::What::send, .rank = step.peer});
-    else
-        note.clear();
-}
+// What a run in order tells those who look at it.
+class InOrderObserver {
+public:
+    bool is_any() const { return note_ != nullptr || trace_ != nullptr; }
+
+    // A step begins; `receive`: of an exchange. `sends`: so many were begun before it.
+    [[gnu::noinline]] void begin(const InOrderStep& step, const InOrderStep* receive, Token sends) {
+        const InOrderStep& waits = receive != nullptr ? *receive : step;
+        if (note_ != nullptr) note(waits);
+        if (trace_ == nullptr) return;
+        step_ = begin(step);
+        receive_ = receive != nullptr ? begin(*receive) : StepTrace::none;
+        is_begun_only_ = step.kind == StepKind::send && receive == nullptr && step.is_before_receive;
+        if (is_begun_only_ && sends < sends_.size()) sends_[sends] = step_;
+    }
+    // It has returned. A send that was only begun is over later.
+    [[gnu::noinline]] void end() {
+        if (trace_ == nullptr) return;
+        if (!is_begun_only_) trace_->end(step_);
+        trace_->end(receive_);
+    }
+    // Sends from `first` on are over, up to `end`.
+    [[gnu::noinline]] void end_sends(Token first, Token end) {
+        if (trace_ == nullptr) return;
+        for (Token send = first; send < end && send < sends_.size(); ++send) trace_->end(sends_[send]);
+    }
+
+private:
+    StepTrace::Id begin(const InOrderStep& step) {
+        return trace_->begin({.kind = step.kind,
+                              .peer = step.peer,
+                              .tag = step.tag,
+                              .step = step.number,
+                              .segment = 0,
+                              .units = step.units});
+    }
+    void note(const InOrderStep& step) {
+        if (step.kind == StepKind::recv)
+            note_->set({.what = WaitNote::What::receive, .rank = step.peer, .step = static_cast<int>(step.number)});
+        else if (step.kind == StepKind::send)
+            note_->set({.what = WaitNote::What::send, .rank = step.peer, .step = static_cast<int>(step.number)});
+        else
+            note_->clear();
+    }
+
+    WaitNote* note_ = WaitNote::current();
+    StepTrace* trace_ = StepTrace::current();
+    StepTrace::Id step_ = StepTrace::none;
+    StepTrace::Id receive_ = StepTrace::none;
+    bool is_begun_only_ = false;
+    std::array<StepTrace::Id, most_steps_in_order> sends_;  // not set where nobody traces
+};
 
 // The plan has a sequence. Returns when this rank's part is over, or with what went wrong. `Carrier` is a Transport and `Operations`
 // are LocalOperations: of the types that they are, so that a message costs no call that could be a part of this.
@@ -36,18 +81,20 @@ inline Status run_in_order(const Plan& plan, const RunBuffers& buffers, Carrier&
     Token begun = 0;  // sends, of which some are over at once
     Token over = 0;   // of those, from the first on
     Status status = 0;
-    WaitNote* note = WaitNote::current();
+    InOrderObserver observer;
+    const bool is_observed = observer.is_any();
     const InOrderStep* end = plan.sequence.data() + plan.sequence.size();
     for (const InOrderStep* next = plan.sequence.data(); next != end;) {
         const InOrderStep& step = *next++;
         const bool is_exchange = step.is_exchange && transport.exchanges_with(step.peer, next->peer);
         const Token wanted = is_exchange ? std::max(step.sends_over, next->sends_over) : step.sends_over;
         if (wanted > over) [[unlikely]] {
+            if (status = transport.finish_sends(wanted); status != 0) return status;
+            if (is_observed) observer.end_sends(over, wanted);
             over = wanted;
-            if (status = transport.finish_sends(over); status != 0) return status;
         }
-        if (note != nullptr) [[unlikely]]
-            note_step(*note, is_exchange ? *next : step);
+        if (is_observed) [[unlikely]]
+            observer.begin(step, is_exchange ? next : nullptr, begun);
         switch (step.kind) {
             case StepKind::send: {
                 const std::byte* source = buffers.address(step.source_buffer, step.source);
@@ -81,8 +128,14 @@ inline Status run_in_order(const Plan& plan, const RunBuffers& buffers, Carrier&
         }
         if (status != 0) [[unlikely]]
             return status;
+        if (is_observed) [[unlikely]]
+            observer.end();
     }
-    return over < begun ? transport.finish_sends(begun) : 0;
+    if (over == begun) return 0;
+    status = transport.finish_sends(begun);
+    if (is_observed) [[unlikely]]
+        observer.end_sends(over, begun);
+    return status;
 }
 
 }  // namespace hcoll

@@ -4,6 +4,7 @@
 
 #include "base/wait_note.hpp"
 #include "progress/engine/cancellation.hpp"
+#include "progress/engine/step_trace.hpp"
 #include "progress/node/futex.hpp"
 #include "progress/node/turns.hpp"
 
@@ -92,14 +93,15 @@ void Waiting::wait(Flag& flag, std::uint64_t value) {
     }
     spins_.were_in_vain();
     WaitNote* note = WaitNote::current();
-    if (note == nullptr) return wait_long(flag, value);
-    if (areas_ != nullptr) {
-        const std::ptrdiff_t offset = reinterpret_cast<const std::byte*>(&flag) - areas_;
-        note->set({.what = WaitNote::What::flag,
-                   .rank = static_cast<int>(offset / static_cast<std::ptrdiff_t>(area_bytes_))});
-    }
+    StepTrace* trace = StepTrace::current();
+    if (areas_ == nullptr || (note == nullptr && trace == nullptr)) return wait_long(flag, value);
+    const std::ptrdiff_t offset = reinterpret_cast<const std::byte*>(&flag) - areas_;
+    const int rank = static_cast<int>(offset / static_cast<std::ptrdiff_t>(area_bytes_));
+    if (note != nullptr) note->set({.what = WaitNote::What::flag, .rank = rank});
+    const StepTrace::Id traced = trace == nullptr ? StepTrace::none : trace->begin_wait(rank);
     wait_long(flag, value);
-    note->clear();
+    if (note != nullptr) note->clear();
+    if (trace != nullptr) trace->end(traced);
 }
 
 void Waiting::wait_long(Flag& flag, std::uint64_t value) {

@@ -1,0 +1,160 @@
+#include "trace/trace_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "watch/call_description.hpp"
+
+namespace hcoll {
+
+namespace {
+
+std::string json_string(std::string_view text) {
+    constexpr auto any = nlohmann::json::error_handler_t::replace;
+    return nlohmann::json(text).dump(-1, ' ', false, any);
+}
+
+template <std::size_t size>
+std::string_view text_of(const std::array<char, size>& from) {
+    return {from.data(), static_cast<std::size_t>(std::find(from.begin(), from.end(), '\0') - from.begin())};
+}
+
+std::string microseconds(std::int64_t nanoseconds) {
+    const std::int64_t size = nanoseconds < 0 ? -(nanoseconds + 1) + 1 : nanoseconds;
+    return fmt::format("{}{}.{:03}", nanoseconds < 0 ? "-" : "", size / 1000, size % 1000);
+}
+
+bool is_of_thread(TraceKind kind) { return kind == TraceKind::call || kind == TraceKind::function; }
+
+class Writer {
+public:
+    explicit Writer(const TraceView& view) : view_(view) {}
+
+    std::string text() {
+        std::vector<TraceRecord> records = view_.records();
+        std::stable_sort(records.begin(), records.end(), [](const TraceRecord& a, const TraceRecord& b) {
+            // What lies within another one comes after it.
+            return a.begin != b.begin ? a.begin < b.begin : end_of(a) > end_of(b);
+        });
+        add("{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"libhcoll_trace\":1,\"job\":\"{:016x}\",\"started\":{},"
+            "\"rank\":{},\"ranks\":{},\"node\":{},\"socket\":{},\"host\":{},\"mpi_library\":{},\"clocks\":{},"
+            "\"overwritten\":{}}},\n\"traceEvents\":[\n",
+            view_.header.job, view_.header.started, rank(), view_.header.ranks, view_.header.node, view_.header.socket,
+            json_string(text_of(view_.header.host)), json_string(text_of(view_.header.library)), view_.header.clocks,
+            view_.overwritten());
+        add("{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"name\":{1}}}}},\n"
+            "{{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"sort_index\":{0}}}}}",
+            rank(), json_string(fmt::format("rank {} on {}", rank(), text_of(view_.header.host))));
+        for (const TraceRecord& record : records) add_event(record);
+        for (const int thread : threads_) {
+            const std::string name = thread >= first_lane_of_steps
+                                         ? fmt::format("steps {}", thread - first_lane_of_steps)
+                                         : fmt::format("thread {}", thread);
+            add(",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}",
+                rank(), thread, name);
+        }
+        text_ += "\n]}\n";
+        return std::move(text_);
+    }
+
+private:
+    static std::uint64_t end_of(const TraceRecord& record) { return record.end == 0 ? ~std::uint64_t{0} : record.end; }
+
+    template <typename... Values>
+    void add(fmt::format_string<Values...> format, Values&&... values) {
+        fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
+    }
+    int rank() const { return view_.header.rank; }
+
+    // The first row that is free then.
+    int row(const TraceRecord& record) {
+        if (is_of_thread(record.kind)) return std::min<int>(record.thread, first_lane_of_steps - 1);
+        const auto lane =
+            std::find_if(lanes_.begin(), lanes_.end(), [&](std::uint64_t end) { return end <= record.begin; });
+        if (lane != lanes_.end()) {
+            *lane = end_of(record);
+            return first_lane_of_steps + static_cast<int>(lane - lanes_.begin());
+        }
+        lanes_.push_back(end_of(record));
+        return first_lane_of_steps + static_cast<int>(lanes_.size()) - 1;
+    }
+
+    std::string name(const TraceRecord& record) const {
+        switch (record.kind) {
+            case TraceKind::call:
+            case TraceKind::run: {
+                const auto collective =
+                    static_cast<Collective>(std::min<std::size_t>(record.collective, collective_count - 1));
+                const auto form = static_cast<CallForm>(std::min<std::size_t>(record.form, 2));
+                const std::string function = function_name(collective, form);
+                return record.kind == TraceKind::call ? function : "run of " + function;
+            }
+            case TraceKind::function: return std::string(view_.text(record.name));
+            case TraceKind::send: return fmt::format("send to {}", record.peer);
+            case TraceKind::recv: return fmt::format("recv from {}", record.peer);
+            case TraceKind::wait: return fmt::format("wait for {}", record.peer);
+            default: return std::string(trace_kind_names[static_cast<std::size_t>(record.kind)]);
+        }
+    }
+
+    // The text of a communicator or another one, quoted once.
+    const std::string& text_of_offset(TraceText offset) {
+        const auto [found, is_new] = quoted_.try_emplace(offset);
+        if (is_new) found->second = json_string(view_.text(offset));
+        return found->second;
+    }
+
+    void add_event(const TraceRecord& record) {
+        const std::int64_t begin = view_.time(record.begin);
+        const int thread = row(record);
+        threads_.insert(thread);
+        add(",\n{{\"name\":{},\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{}", json_string(name(record)),
+            trace_kind_names[static_cast<std::size_t>(record.kind)], rank(), thread, microseconds(begin));
+        if (record.end == 0)
+            text_ += ",\"ph\":\"B\"";
+        else
+            add(",\"ph\":\"X\",\"dur\":{}", microseconds(std::max<std::int64_t>(view_.time(record.end) - begin, 0)));
+        if (record.kind != TraceKind::function) add_arguments(record);
+        text_ += '}';
+    }
+
+    void add_arguments(const TraceRecord& record) {
+        const bool is_known = record.communicator < view_.communicators.size();
+        const TraceCommunicator communicator =
+            is_known ? view_.communicators[record.communicator] : TraceCommunicator{};
+        add(",\"args\":{{\"key\":\"{:016x}\",\"number\":{},\"bytes\":{}", communicator.key, record.number,
+            record.bytes);
+        if (record.kind == TraceKind::call || record.kind == TraceKind::run) {
+            add(",\"communicator\":{},\"rank\":{},\"size\":{}", text_of_offset(communicator.name), communicator.rank,
+                communicator.size);
+            if (record.peer >= 0) add(",\"root\":{}", record.peer);
+            if (record.operation != 0) add(",\"operation\":{}", text_of_offset(record.operation));
+            if (record.type != 0) add(",\"type\":{}", text_of_offset(record.type));
+            if (record.name != 0) add(",\"runs\":{}", text_of_offset(record.name));
+        } else {
+            add(",\"peer\":{}", record.peer);
+            if (record.kind != TraceKind::wait) add(",\"step\":{},\"segment\":{}", record.step, record.segment);
+            if (record.kind == TraceKind::send || record.kind == TraceKind::recv) add(",\"tag\":{}", record.tag);
+        }
+        text_ += '}';
+    }
+
+    const TraceView& view_;
+    std::string text_;
+    std::vector<std::uint64_t> lanes_;  // until when each is in use
+    std::set<int> threads_;
+    std::unordered_map<TraceText, std::string> quoted_;
+};
+
+}  // namespace
+
+std::string trace_text(const TraceView& view) { return Writer(view).text(); }
+
+}  // namespace hcoll

@@ -1,0 +1,92 @@
+// Notes what this process does in its collectives (LIBHCOLL_TRACE), in memory that is a file: bounded, the oldest records give way, and there when the process is killed.
+// At the end it becomes a text in the trace event format (trace_text.hpp). Without MPI.
+//
+// From any thread. A record takes a mutex that nobody holds for long, and a look at the clock, at its begin and at its end; it takes no memory.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "trace/trace_record.hpp"
+
+namespace hcoll {
+
+class Tracer {
+public:
+    // The number of a record; of none where there is none.
+    using Id = std::uint64_t;
+    static constexpr Id no_record = 0;
+    static constexpr int no_communicator = -1;
+
+    struct SetUp {
+        std::string folder;  // is made where it is not there
+        std::uint64_t bytes = 0;
+        TraceHeader header;  // of which the rank, the job and its like are taken
+    };
+    // The process's; nullptr where nobody traces. Never destroyed: threads may be in a call when the process ends.
+    static Tracer* get() { return instance_.load(std::memory_order_acquire); }
+    // What is wrong, in words, where there will be none. May throw std::bad_alloc.
+    static std::optional<std::string> open(const SetUp& set_up);
+    // That one, from then on; nullptr: there is none.
+    static Tracer* opened() { return opened_; }
+    // There is one from now on.
+    static void begin();
+    // There will be none, and nothing is left of it. Before begin().
+    static void give_up();
+
+    // A communicator of the application: its number for records; no_communicator where there are too many. `key`: the same on all its ranks.
+    int know(std::uint64_t key, std::string_view name, int rank, int size);
+    // Of a text that records name. 0 where there are too many.
+    TraceText text(std::string_view text);
+
+    // Begins now, which `record` is told.
+    Id begin(TraceRecord& record);
+    // Where it has not given way meanwhile: is over now, or has another name.
+    void end(Id id);
+    void set_name(Id id, TraceText name);
+    // The same of one that is not to be lost: where it has given way, it is noted once more.
+    void end(Id id, const TraceRecord& record);
+    // The process's clock, in nanoseconds.
+    static std::uint64_t now();
+
+    // The common clock showed `common` at that time of the process's.
+    void compare_clock(const TraceClock& clock);
+    // No more records; the file becomes a text. What went wrong, in words. Once.
+    std::optional<std::string> finish();
+
+private:
+    explicit Tracer(std::string folder, std::byte* memory, std::size_t bytes);
+    TraceRecord* find(Id id);
+    std::string file(std::string_view ending) const;
+
+    static std::atomic<Tracer*> instance_;
+    static Tracer* opened_;
+    const std::string folder_;
+    std::byte* const memory_;
+    const std::size_t bytes_;
+    TraceHeader& header_;
+    TraceCommunicator* const communicators_;
+    char* const texts_;
+    TraceRecord* const ring_;
+    std::mutex mutex_;
+    bool is_over_ = false;
+    struct Hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    };
+    std::unordered_map<std::string, TraceText, Hash, std::equal_to<>> known_texts_;
+    struct Recent {
+        std::size_t length = 0;
+        TraceText at = 0;
+    };
+    // Texts that come again and again lie where they lay.
+    std::array<Recent, 64> recent_{};
+};
+
+}  // namespace hcoll
