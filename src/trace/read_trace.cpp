@@ -95,7 +95,9 @@ public:
         if (other == document.end() || !other->is_object() || integer(*other, "libhcoll_trace") != 1)
             return say(problem, "it is no trace of LIBHCOLL_TRACE, or of another version of it");
         read_rank(*other);
-        if (trace_.rank < 0 || trace_.ranks <= trace_.rank) return say(problem, "its rank is none of its job");
+        constexpr int most_ranks = 1 << 20;
+        if (trace_.rank < 0 || trace_.ranks <= trace_.rank || trace_.ranks > most_ranks)
+            return say(problem, "its rank is none of its job");
         const auto events = document.find("traceEvents");
         if (events == document.end() || !events->is_array()) return say(problem, "it has no events");
         for (const json& event : *events)
@@ -163,7 +165,7 @@ private:
                               .in_background = {},
                               .steps = {}};
         if (!find_function(words(event, "name"), read.collective, read.form)) return;
-        if (read.rank < 0 || read.rank >= read.size || read.root >= read.size) return;
+        if (read.rank < 0 || read.rank >= read.size || read.root >= read.size || read.size > trace_.ranks) return;
         trace_.calls.push_back(std::move(read));
     }
 

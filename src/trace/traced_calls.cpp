@@ -66,11 +66,9 @@ CallArrivals TracedCallOfAll::arrivals(int& last) const {
 
 std::vector<TracedCallOfAll> collectives_of(std::span<const RankTrace> ranks) {
     // Traces may be damaged: what does not fit to the first rank's is no part of its call.
-    constexpr int most_ranks = 1 << 24;
     std::map<std::pair<std::uint64_t, std::uint64_t>, TracedCallOfAll> calls;
     for (const RankTrace& rank : ranks)
         for (const TracedCollective& each : rank.calls) {
-            if (each.size > most_ranks) continue;
             TracedCallOfAll& call = calls[{each.key, each.number}];
             if (call.ranks.empty()) {
                 call.ranks.resize(static_cast<std::size_t>(each.size));

@@ -11,15 +11,16 @@ public:
     // `call`: the record of the collective, whose communicator, number and the like are those of its steps. `unit_bytes`: of what its plan moves.
     TracedRun(const TraceRecord& call, std::uint64_t unit_bytes) : call_(call), unit_bytes_(unit_bytes) {}
 
-    Id begin(const TracedStep& step) override {
+    Id begin(const TracedStep& step, Time at) override {
         TraceRecord record = empty();
+        record.begin = at;
         record.kind = kind_of(step.kind);
         record.peer = step.peer;
         record.tag = step.tag;
         record.step = step.step;
         record.segment = step.segment;
         record.bytes = step.units * unit_bytes_;
-        return Tracer::get()->begin(record);
+        return at == now ? Tracer::get()->begin(record) : Tracer::get()->add(record);
     }
     Id begin_wait(int rank) override {
         TraceRecord record = empty();
@@ -27,9 +28,7 @@ public:
         record.peer = rank;
         return Tracer::get()->begin(record);
     }
-    void end(Id id) override {
-        if (id != none) Tracer::get()->end(id);
-    }
+    Time end(Id id) override { return id == none ? now : Tracer::get()->end(id); }
 
     // All of it, where it goes on in the background.
     void begin_run() {

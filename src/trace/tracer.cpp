@@ -62,13 +62,15 @@ std::optional<std::string> Tracer::open(const SetUp& set_up) {
     // Room for all of it now: a full disk would be a SIGBUS later.
     const int full = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
     void* memory = MAP_FAILED;
-    if (full == 0) memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+    if (full == 0) memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     const int reason = full != 0 ? full : errno;
     close(descriptor);
     if (memory == MAP_FAILED) {
         unlink(name.c_str());
         return problem(fmt::format("{} of {} bytes cannot be made", name, bytes), reason);
     }
+    // The pages are there, and may be written: no call waits for that.
+    std::memset(memory, 0, bytes);
     auto* header = new (memory) TraceHeader(set_up.header);
     header->capacity = records;
     try {
@@ -85,6 +87,7 @@ void Tracer::begin() { instance_.store(opened_, std::memory_order_release); }
 
 void Tracer::give_up() {
     const std::unique_ptr<Tracer> given_up(std::exchange(opened_, nullptr));
+    instance_.store(nullptr, std::memory_order_release);
     if (given_up == nullptr) return;
     unlink(given_up->file("events").c_str());
     munmap(given_up->memory_, given_up->bytes_);
@@ -110,65 +113,69 @@ int Tracer::know(std::uint64_t key, std::string_view name, int rank, int size) {
 }
 
 TraceText Tracer::text(std::string_view text) {
+    constexpr unsigned int bits_of_offset = 16;
+    static_assert(TraceHeader::text_bytes == 1U << bits_of_offset);
     if (text.empty()) return 0;
-    Recent& recent = recent_[(reinterpret_cast<std::uintptr_t>(text.data()) / 8 + text.size()) % recent_.size()];
+    auto& recent = recent_[(reinterpret_cast<std::uintptr_t>(text.data()) / 8 + text.size()) % recent_.size()];
+    const std::uint64_t known = recent.load(std::memory_order_acquire);
+    const auto offset = static_cast<TraceText>(known);
+    if (offset != 0 && known >> bits_of_offset == text.size() &&
+        std::memcmp(texts_ + offset, text.data(), text.size()) == 0) [[likely]]
+        return offset;
+    const TraceText found = new_text(text);
+    if (found != 0) recent.store(std::uint64_t{text.size()} << bits_of_offset | found, std::memory_order_release);
+    return found;
+}
+
+TraceText Tracer::new_text(std::string_view text) {
     const std::lock_guard lock(mutex_);
-    if (recent.at != 0 && recent.length == text.size() &&
-        std::memcmp(texts_ + recent.at, text.data(), text.size()) == 0)
-        return recent.at;
-    auto found = known_texts_.find(text);
-    if (found == known_texts_.end()) {
-        if (is_over_ || header_.texts + text.size() + 1 > TraceHeader::text_bytes ||
-            text.find('\0') != std::string_view::npos)
-            return 0;
-        try {
-            found = known_texts_.emplace(std::string(text), static_cast<TraceText>(header_.texts)).first;
-        } catch (const std::bad_alloc&) {
-            return 0;
-        }
-        std::memcpy(texts_ + header_.texts, text.data(), text.size());
-        texts_[header_.texts + text.size()] = 0;
-        header_.texts += static_cast<std::uint32_t>(text.size()) + 1;
+    if (const auto found = known_texts_.find(text); found != known_texts_.end()) return found->second;
+    if (is_over_ || header_.texts + text.size() + 1 > TraceHeader::text_bytes ||
+        text.find('\0') != std::string_view::npos)
+        return 0;
+    const auto at = static_cast<TraceText>(header_.texts);
+    try {
+        known_texts_.emplace(std::string(text), at);
+    } catch (const std::bad_alloc&) {
+        return 0;
     }
-    recent = {.length = text.size(), .at = found->second};
-    return found->second;
+    std::memcpy(texts_ + at, text.data(), text.size());
+    texts_[at + text.size()] = 0;
+    header_.texts += static_cast<std::uint32_t>(text.size()) + 1;
+    return at;
 }
 
 Tracer::Id Tracer::begin(TraceRecord& record) {
-    record.thread = number_of_this_thread();
     record.begin = now();
-    const std::lock_guard lock(mutex_);
-    if (is_over_) return no_record;
-    ring_[header_.written % header_.capacity] = record;
-    return ++header_.written;
+    return add(record);
 }
 
-TraceRecord* Tracer::find(Id id) {
-    if (id == no_record || is_over_ || header_.written - id >= header_.capacity) return nullptr;
-    return &ring_[(id - 1) % header_.capacity];
+Tracer::Id Tracer::add(TraceRecord& record) {
+    if (is_over_.load(std::memory_order_relaxed)) return no_record;
+    record.thread = number_of_this_thread();
+    const Id id = written().fetch_add(1, std::memory_order_relaxed) + 1;
+    *place(id) = record;
+    return id;
 }
 
-void Tracer::end(Id id) {
+std::uint64_t Tracer::end(Id id) {
     const std::uint64_t at = now();
-    const std::lock_guard lock(mutex_);
-    if (TraceRecord* record = find(id); record != nullptr) record->end = at;
+    if (is_there(id)) place(id)->end = at;
+    return at;
 }
 
 void Tracer::set_name(Id id, TraceText name) {
-    const std::lock_guard lock(mutex_);
-    if (TraceRecord* record = find(id); record != nullptr) record->name = name;
+    if (is_there(id)) place(id)->name = name;
 }
 
 void Tracer::end(Id id, const TraceRecord& record) {
+    if (id == no_record || is_over_.load(std::memory_order_relaxed)) return;
     const std::uint64_t at = now();
-    const std::lock_guard lock(mutex_);
-    TraceRecord* kept = find(id);
-    if (kept == nullptr) {
-        if (is_over_ || id == no_record) return;
-        kept = &ring_[header_.written++ % header_.capacity];
-        *kept = record;
+    if (!is_there(id)) {
+        id = written().fetch_add(1, std::memory_order_relaxed) + 1;
+        *place(id) = record;
     }
-    kept->end = at;
+    place(id)->end = at;
 }
 
 void Tracer::compare_clock(const TraceClock& clock) {
@@ -181,9 +188,9 @@ void Tracer::compare_clock(const TraceClock& clock) {
 std::optional<std::string> Tracer::finish() {
     {
         const std::lock_guard lock(mutex_);
-        if (std::exchange(is_over_, true)) return std::nullopt;
+        if (is_over_.exchange(true)) return std::nullopt;
     }
-    // Nobody writes any more. The memory stays: a thread may yet look at whether it may.
+    // The memory stays: a thread that is in a call may yet write.
     const std::string text = trace_text(TraceLayout::view({memory_, bytes_}));
     const std::string name = file("json");
     std::FILE* json = std::fopen(name.c_str(), "we");

@@ -1,7 +1,8 @@
 // Notes what this process does in its collectives (LIBHCOLL_TRACE), in memory that is a file: bounded, the oldest records give way, and there when the process is killed.
 // At the end it becomes a text in the trace event format (trace_text.hpp). Without MPI.
 //
-// From any thread. A record takes a mutex that nobody holds for long, and a look at the clock, at its begin and at its end; it takes no memory.
+// From any thread, without a lock. A record takes an atomic addition and a look at the clock at its begin, and a look at its end. A thread that lies asleep
+// between its look at a record and its write, while others fill all of the ring, spoils one record: nobody depends on it.
 #pragma once
 
 #include <array>
@@ -37,18 +38,20 @@ public:
     static Tracer* opened() { return opened_; }
     // There is one from now on.
     static void begin();
-    // There will be none, and nothing is left of it. Before begin().
+    // There is none any more, and nothing is left of what is no text yet. While nobody is in a call.
     static void give_up();
 
     // A communicator of the application: its number for records; no_communicator where there are too many. `key`: the same on all its ranks.
     int know(std::uint64_t key, std::string_view name, int rank, int size);
-    // Of a text that records name. 0 where there are too many.
+    // Of a text that records name. 0 where there are too many. Takes a lock for one that is new.
     TraceText text(std::string_view text);
 
     // Begins now, which `record` is told.
     Id begin(TraceRecord& record);
-    // Where it has not given way meanwhile: is over now, or has another name.
-    void end(Id id);
+    // The same of one that knows when it has begun.
+    Id add(TraceRecord& record);
+    // Where it has not given way meanwhile: is over now, which is returned, or has another name.
+    std::uint64_t end(Id id);
     void set_name(Id id, TraceText name);
     // The same of one that is not to be lost: where it has given way, it is noted once more.
     void end(Id id, const TraceRecord& record);
@@ -62,7 +65,12 @@ public:
 
 private:
     explicit Tracer(std::string folder, std::byte* memory, std::size_t bytes);
-    TraceRecord* find(Id id);
+    std::atomic_ref<std::uint64_t> written() { return std::atomic_ref(header_.written); }
+    TraceRecord* place(Id id) { return &ring_[(id - 1) % header_.capacity]; }
+    bool is_there(Id id) {
+        return id != no_record && written().load(std::memory_order_relaxed) - id < header_.capacity;
+    }
+    TraceText new_text(std::string_view text);
     std::string file(std::string_view ending) const;
 
     static std::atomic<Tracer*> instance_;
@@ -74,19 +82,15 @@ private:
     TraceCommunicator* const communicators_;
     char* const texts_;
     TraceRecord* const ring_;
-    std::mutex mutex_;
-    bool is_over_ = false;
+    std::mutex mutex_;  // of communicators, texts and clocks
+    std::atomic<bool> is_over_{false};
     struct Hash {
         using is_transparent = void;
         std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
     std::unordered_map<std::string, TraceText, Hash, std::equal_to<>> known_texts_;
-    struct Recent {
-        std::size_t length = 0;
-        TraceText at = 0;
-    };
-    // Texts that come again and again lie where they lay.
-    std::array<Recent, 64> recent_{};
+    // Texts that come again and again lie where they lay: the offset, below the length.
+    std::array<std::atomic<std::uint64_t>, 64> recent_{};
 };
 
 }  // namespace hcoll

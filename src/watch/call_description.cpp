@@ -30,10 +30,10 @@ std::string function_name(Collective collective, CallForm form) {
     std::string name(collective_names[index].mpi_name);
     if (form == CallForm::persistent) return name + "_init";
     if (form == CallForm::blocking) return name;
-    constexpr std::string_view prefix = "MPI_";
-    name.replace(prefix.size(), std::string::npos, nonblocking_names[index]);
-    name[prefix.size()] = 'I';
-    return name;
+    // MPI_Iallreduce of MPI_Allreduce.
+    constexpr std::size_t prefix = std::string_view("MPI_").size();
+    name[prefix] = static_cast<char>(name[prefix] - 'A' + 'a');
+    return name.insert(prefix, 1, 'I');
 }
 
 std::string call_kind(const CallDescription& call) {

@@ -1,5 +1,6 @@
 #include "targets.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -8,6 +9,8 @@
 
 #include "topology/placement.hpp"
 #include "topology/virtual_layout.hpp"
+#include "trace/explain_trace.hpp"
+#include "trace/trace_text.hpp"
 #include "tuning/settings.hpp"
 #include "tuning/table.hpp"
 #include "tuning/text.hpp"
@@ -130,8 +133,52 @@ void words(std::string_view input) {
         require(parse_duration(duration_text(*duration)) == duration, "a time is read back", input);
 }
 
-constexpr FuzzTarget all[] = {{"settings", settings}, {"agreed", agreed}, {"choice", choice}, {"layout", layout},
-                              {"table", table},       {"wire", wire},     {"watch", watch},   {"words", words}};
+// The text of a rank's trace.
+void trace(std::string_view input) {
+    std::string problem;
+    const auto read = read_trace(input, problem);
+    require(read.has_value() || !problem.empty(), "what cannot be read has a reason", input);
+    if (!read) return;
+    const std::span<const RankTrace> job(&*read, 1);
+    require(!explanation_text(explain_trace(job)).empty(), "it is explained", input);
+    require(!explanation_json(explain_trace(job)).empty(), "also for programs", input);
+    for (const TracedCallOfAll& call : collectives_of(job)) {
+        require(!call_trace_text(job, call).empty(), "each call is explained", input);
+        std::int64_t at = call.begin();
+        for (const PathPiece& piece : critical_path(call)) {
+            require(piece.begin == at && piece.end >= piece.begin, "a critical path has no gaps", input);
+            at = piece.end;
+        }
+    }
+}
+
+// What a process has left in memory: the header, a communicator, some texts, and records of which the last may be cut.
+void records(std::string_view input) {
+    constexpr std::size_t texts = 64;
+    std::vector<TraceRecord> memory(TraceLayout::bytes(64) / sizeof(TraceRecord));
+    auto* bytes = reinterpret_cast<char*>(memory.data());
+    const auto take = [&](std::size_t at, std::size_t most) {
+        const std::size_t taken = input.copy(bytes + at, std::min(most, input.size()));
+        input.remove_prefix(taken);
+        return taken;
+    };
+    take(0, sizeof(TraceHeader));
+    take(TraceLayout::communicators_at, sizeof(TraceCommunicator));
+    take(TraceLayout::texts_at, texts);
+    const std::size_t rest = take(TraceLayout::records_at, 64 * sizeof(TraceRecord));
+    std::copy(TraceHeader::right_magic.begin(), TraceHeader::right_magic.end(), bytes);
+    const std::span<const std::byte> whole(reinterpret_cast<const std::byte*>(bytes), TraceLayout::records_at + rest);
+    if (!TraceLayout::is_one(whole)) return;
+    const std::string text = trace_text(TraceLayout::view(whole));
+    std::string problem;
+    const auto read = read_trace(text, problem);
+    require(read.has_value() || problem.find("rank") != std::string::npos, "what is left is a text, whatever it says",
+            text);
+}
+
+constexpr FuzzTarget all[] = {{"settings", settings}, {"agreed", agreed},  {"choice", choice}, {"layout", layout},
+                              {"table", table},       {"wire", wire},      {"watch", watch},   {"words", words},
+                              {"trace", trace},       {"records", records}};
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include <thread>
 #include <tuple>
 
+#include "counting_trace.hpp"
 #include "plan_cases.hpp"
 #include "progress/engine/in_order.hpp"
 
@@ -155,7 +156,9 @@ std::optional<std::string> run_in_order_and_compare(const PlanCase& plan_case, s
     Turns turns(prepared.ranks.size(), random);
     Sends sends;
     std::vector<Status> statuses(prepared.ranks.size(), 0);
+    std::vector<CountingTrace> traces(prepared.ranks.size());
     turns.run([&](int rank) {
+        const StepTrace::Scope scope(&traces[static_cast<std::size_t>(rank)]);
         SimulatedRank& self = prepared.ranks[static_cast<std::size_t>(rank)];
         std::vector<Operand> scratch(self.plan.scratch_units(), Operand{.poisoned = 1});
         const RunBuffers buffers{reinterpret_cast<const std::byte*>(self.input.data()),
@@ -170,6 +173,17 @@ std::optional<std::string> run_in_order_and_compare(const PlanCase& plan_case, s
             return "rank " + std::to_string(rank) +
                    (statuses[rank] == status_deadlock ? " waits for ever" : " meets a wrong message");
     if (!sends.empty()) return "a message is left over";
+    for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+        const auto& sequence = prepared.ranks[rank].plan.sequence;
+        if (traces[rank].steps.size() != sequence.size()) return "not all steps are traced";
+        std::set<std::uint32_t> numbers;
+        for (std::size_t i = 0; i < sequence.size(); ++i) {
+            if (traces[rank].steps[i].kind != sequence[i].kind) return "a step is traced as another one";
+            numbers.insert(traces[rank].steps[i].step);
+        }
+        if (numbers.size() != sequence.size()) return "a step is traced twice";
+        if (!traces[rank].has_each_ended_once()) return "a step that is traced has not ended once";
+    }
     return compare(plan_case, prepared);
 }
 

@@ -198,7 +198,8 @@ void Engine::trace(const Step& step, const Segment& segment, Token token) {
          .tag = step.is_message() ? message_tag(step.channel, phase_->message_number(step, segment.number)) : 0,
          .step = phase_->first_step + step_of(token),
          .segment = static_cast<std::uint32_t>(segment.number),
-         .units = Phase::region_length(region, segment)});
+         .units = Phase::region_length(region, segment)},
+        StepTrace::now);
 }
 
 void Engine::complete(Token token) {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "progress/engine/engine.hpp"
 
@@ -34,18 +35,21 @@ public:
         step_ = begin(step);
         receive_ = receive != nullptr ? begin(*receive) : StepTrace::none;
         is_begun_only_ = step.kind == StepKind::send && receive == nullptr && step.is_before_receive;
-        if (is_begun_only_ && sends < sends_.size()) sends_[sends] = step_;
+        if (step.kind == StepKind::send && sends < sends_.size())
+            sends_[sends] = is_begun_only_ ? step_ : StepTrace::none;
     }
     // It has returned. A send that was only begun is over later.
     [[gnu::noinline]] void end() {
         if (trace_ == nullptr) return;
-        if (!is_begun_only_) trace_->end(step_);
-        trace_->end(receive_);
+        // The next step begins then.
+        if (!is_begun_only_) last_end_ = trace_->end(step_);
+        if (receive_ != StepTrace::none) trace_->end(receive_);
     }
     // Sends from `first` on are over, up to `end`.
     [[gnu::noinline]] void end_sends(Token first, Token end) {
         if (trace_ == nullptr) return;
-        for (Token send = first; send < end && send < sends_.size(); ++send) trace_->end(sends_[send]);
+        for (Token send = first; send < end && send < sends_.size(); ++send)
+            if (sends_[send] != StepTrace::none) trace_->end(sends_[send]);
     }
 
 private:
@@ -55,7 +59,8 @@ private:
                               .tag = step.tag,
                               .step = step.number,
                               .segment = 0,
-                              .units = step.units});
+                              .units = step.units},
+                             std::exchange(last_end_, StepTrace::now));
     }
     void note(const InOrderStep& step) {
         if (step.kind == StepKind::recv)
@@ -71,7 +76,8 @@ private:
     StepTrace::Id step_ = StepTrace::none;
     StepTrace::Id receive_ = StepTrace::none;
     bool is_begun_only_ = false;
-    std::array<StepTrace::Id, most_steps_in_order> sends_;  // not set where nobody traces
+    StepTrace::Time last_end_ = StepTrace::now;
+    std::array<StepTrace::Id, most_steps_in_order> sends_;  // those that were begun; not set where nobody traces
 };
 
 // The plan has a sequence. Returns when this rank's part is over, or with what went wrong. `Carrier` is a Transport and `Operations`

@@ -35,13 +35,15 @@ public:
     };
     using Id = std::uint64_t;
     static constexpr Id none = 0;
+    using Time = std::uint64_t;  // in nanoseconds
+    static constexpr Time now = 0;
 
-    // A step begins; what it is called when it is over.
-    virtual Id begin(const TracedStep& step) = 0;
-    // A wait for a flag of that rank.
+    // A step begins at that time, which a look at the clock costs where it is `now`; what it is called when it is over.
+    virtual Id begin(const TracedStep& step, Time at) = 0;
+    // A wait for a flag of that rank begins.
     virtual Id begin_wait(int rank) = 0;
-    // It is over, in any thread. Of `none`: nothing.
-    virtual void end(Id id) = 0;
+    // It is over, in any thread, and when; `now` of `none`.
+    virtual Time end(Id id) = 0;
 
     StepTrace(const StepTrace&) = delete;
     StepTrace& operator=(const StepTrace&) = delete;
