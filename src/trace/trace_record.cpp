@@ -12,28 +12,30 @@ std::string_view TraceView::text(TraceText offset) const {
     return {rest.data(), static_cast<std::size_t>(std::find(rest.begin(), rest.end(), '\0') - rest.begin())};
 }
 
-// Between two looks the clocks are taken to drift apart evenly; before and after them by what was seen.
+void TraceClocks::add(const TraceClock& clock) {
+    if (count < seen.size()) ++count;
+    seen[count - 1] = clock;
+}
+
+std::uint64_t TraceClocks::common(std::uint64_t process_time) const {
+    // What a file holds may be anything.
+    const std::size_t known = std::min<std::size_t>(count, seen.size());
+    if (known == 0) return process_time;
+    const auto offset_of = [](const TraceClock& clock) { return clock.common - clock.process; };
+    const TraceClock& first = seen[0];
+    const TraceClock& last = seen[known - 1];
+    const std::uint64_t offset = offset_of(first);
+    if (last.process <= first.process) return process_time + offset;
+    const double drift = static_cast<double>(static_cast<std::int64_t>(offset_of(last) - offset)) /
+                         static_cast<double>(last.process - first.process);
+    const double drifted = drift * static_cast<double>(static_cast<std::int64_t>(process_time - first.process));
+    constexpr double most = 1e18;
+    if (!(drifted > -most && drifted < most)) return process_time + offset;
+    return process_time + offset + static_cast<std::uint64_t>(static_cast<std::int64_t>(drifted));
+}
+
 std::int64_t TraceView::time(std::uint64_t process_time) const {
-    const std::size_t clocks = std::min<std::size_t>(header.clocks, header.clock.size());
-    if (clocks == 0) return static_cast<std::int64_t>(process_time - header.origin);
-    const auto offset_of = [](const TraceClock& clock) {
-        return static_cast<std::int64_t>(clock.common - clock.process);
-    };
-    const TraceClock& first = header.clock[0];
-    const TraceClock& last = header.clock[clocks - 1];
-    std::int64_t offset = offset_of(first);
-    if (last.process > first.process) {
-        const double drift =
-            static_cast<double>(offset_of(last) - offset_of(first)) / static_cast<double>(last.process - first.process);
-        const double since = static_cast<double>(static_cast<std::int64_t>(process_time - first.process));
-        // What a file holds may be anything.
-        const double drifted = drift * since;
-        constexpr double most = 1e18;
-        if (drifted > -most && drifted < most)
-            offset = static_cast<std::int64_t>(static_cast<std::uint64_t>(offset) +
-                                               static_cast<std::uint64_t>(static_cast<std::int64_t>(drifted)));
-    }
-    return static_cast<std::int64_t>(process_time + static_cast<std::uint64_t>(offset) - header.origin);
+    return static_cast<std::int64_t>(header.clocks.common(process_time) - header.origin);
 }
 
 std::uint64_t TraceView::overwritten() const { return header.written > ring.size() ? header.written - ring.size() : 0; }

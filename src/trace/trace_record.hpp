@@ -67,6 +67,15 @@ struct TraceClock {
     std::uint64_t process = 0;
     std::uint64_t common = 0;
 };
+// At two times; between them clocks are taken to drift apart evenly, before and after them by what was seen.
+struct TraceClocks {
+    std::array<TraceClock, 2> seen{};
+    std::uint32_t count = 0;
+
+    // The latest one takes the place of that before, where there are two.
+    void add(const TraceClock& clock);
+    std::uint64_t common(std::uint64_t process_time) const;
+};
 
 struct TraceHeader {
     static constexpr std::array<char, 8> right_magic = {'h', 'c', 'o', 'l', 'l', 't', 'r', '1'};
@@ -83,11 +92,9 @@ struct TraceHeader {
     std::int32_t ranks = 1;
     std::int32_t node = 0;
     std::int32_t socket = -1;
-    std::uint32_t clocks = 0;  // of those that follow
     std::uint32_t communicators = 0;
     std::uint32_t texts = 1;  // bytes in use
-    std::uint32_t reserved = 0;
-    std::array<TraceClock, 2> clock{};  // in MPI_Init, and in MPI_Finalize
+    TraceClocks clocks;       // in MPI_Init, and in MPI_Finalize
     std::array<char, 64> host{};
     std::array<char, 128> library{};
 };

@@ -47,8 +47,8 @@ public:
             "\"rank\":{},\"ranks\":{},\"node\":{},\"socket\":{},\"host\":{},\"mpi_library\":{},\"clocks\":{},"
             "\"overwritten\":{}}},\n\"traceEvents\":[\n",
             view_.header.job, view_.header.started, rank(), view_.header.ranks, view_.header.node, view_.header.socket,
-            json_string(text_of(view_.header.host)), json_string(text_of(view_.header.library)), view_.header.clocks,
-            view_.overwritten());
+            json_string(text_of(view_.header.host)), json_string(text_of(view_.header.library)),
+            view_.header.clocks.count, view_.overwritten());
         add("{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"name\":{1}}}}},\n"
             "{{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"sort_index\":{0}}}}}",
             rank(), json_string(fmt::format("rank {} on {}", rank(), text_of(view_.header.host))));

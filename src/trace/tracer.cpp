@@ -178,11 +178,9 @@ void Tracer::end(Id id, const TraceRecord& record) {
     place(id)->end = at;
 }
 
-void Tracer::compare_clock(const TraceClock& clock) {
+void Tracer::set_clocks(const TraceClocks& clocks) {
     const std::lock_guard lock(mutex_);
-    if (is_over_) return;
-    if (header_.clocks < header_.clock.size()) ++header_.clocks;
-    header_.clock[header_.clocks - 1] = clock;
+    if (!is_over_) header_.clocks = clocks;
 }
 
 std::optional<std::string> Tracer::finish() {

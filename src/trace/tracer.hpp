@@ -58,8 +58,7 @@ public:
     // The process's clock, in nanoseconds.
     static std::uint64_t now();
 
-    // The common clock showed `common` at that time of the process's.
-    void compare_clock(const TraceClock& clock);
+    void set_clocks(const TraceClocks& clocks);
     // No more records; the file becomes a text. What went wrong, in words. Once.
     std::optional<std::string> finish();
 

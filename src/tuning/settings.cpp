@@ -422,7 +422,10 @@ const std::vector<Setting>& registry() {
          },
          [](const Settings& settings) { return cores_text(settings.progress_cores); }},
         {"LIBHCOLL_REPORT", "switch or file", "0, 1 or the name of a file that ends in .json",
-         "1 prints at the end what was called and what it ran; a file name writes it there", false,
+         "1 prints at the end what was called, what it ran, and how much of that time was waiting for late ranks; a "
+         "file "
+         "name writes it there",
+         true,
          [](Settings& settings, std::string_view text) -> Problem {
              const auto value = parse_switch(text);
              if (!value && !text.ends_with(".json"))

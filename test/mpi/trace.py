@@ -150,6 +150,30 @@ def run_vendor(arguments, folder):
     expect({place["runs"] for place in document["places"]} == {"vendor"}, "vendor: nothing else runs", json.dumps(document["places"]))
 
 
+def run_report(arguments, folder):
+    """The report has the same split, without a trace."""
+    path = os.path.join(folder, "report.json")
+    for rounds in (ROUNDS, 2000):  # all of them, or a part of very many
+        late = RANKS - 1 if rounds == ROUNDS else -1
+        job = Job(arguments, "off", [f"LIBHCOLL_REPORT={path}"], ["--rounds", str(rounds), "--late", str(late)])
+        expect(job.status == 0 and "LIBHCOLL" not in job.output, "report: the job goes on", job.output)
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+        rows = document["collectives"]
+        looked_at = {name: sum(row["calls_looked_at"] for row in rows if row["collective"] == name)
+                     for name in ("allreduce", "bcast", "reduce", "barrier", "allgather", "iallreduce")}
+        if rounds == ROUNDS:
+            expect(all(looked_at[name] == ROUNDS for name in looked_at if name != "iallreduce"), "report: all calls", str(looked_at))
+            expect(document["late_ranks"][0]["rank"] == late, "report: who is late", json.dumps(document["late_ranks"]))
+        expect(all(looked_at[name] > rounds / 50 for name in looked_at if name != "iallreduce"), "report: calls of each kind", str(looked_at))
+        expect(sum(looked_at.values()) <= 8192, "report: no more than there is room for", str(looked_at))
+        expect(looked_at["iallreduce"] == 0, "report: what does not block is not split", str(looked_at))
+        expect(all(0 <= row["seconds_waiting_for_late_ranks"] <= row["seconds_of_all_ranks"] for row in rows),
+               "report: no more waiting than time", json.dumps(rows))
+    job = Job(arguments, "off", ["LIBHCOLL_REPORT=1"])
+    expect("waiting for late ranks: " in job.output and f"for rank {RANKS - 1}, in " in job.output, "report: in words", job.output)
+
+
 def run_little_memory(arguments, folder):
     """The oldest records give way."""
     job = Job(arguments, os.path.join(folder, "little"), ["LIBHCOLL_TRACE_MEMORY=64k"], ["--rounds", "2000", "--late", "-1"])
@@ -202,7 +226,7 @@ def main():
     parser.add_argument("--build", required=True)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for part in (run_plans, run_shared, run_vendor, run_little_memory, run_deaths, run_mistakes):
+        for part in (run_plans, run_shared, run_report, run_vendor, run_little_memory, run_deaths, run_mistakes):
             part(arguments, folder)
     print("PASS" if not failures else f"FAIL: {len(failures)}")
     return 1 if failures else 0

@@ -14,6 +14,7 @@
 #include "counting_trace.hpp"
 #include "info/draw_trace.hpp"
 #include "plan_cases.hpp"
+#include "trace/arrivals.hpp"
 #include "trace/explain_trace.hpp"
 #include "trace/trace_text.hpp"
 #include "trace/traced_run.hpp"
@@ -216,12 +217,10 @@ TEST(TraceView, TimesAreThoseOfTheCommonClock) {
         return TraceView{.header = header, .communicators = {}, .texts = {}, .ring = {}}.time(at);
     };
     EXPECT_EQ(time(1'000'500), 500);
-    header.clocks = 1;
-    header.clock[0] = {.process = 5'000'000, .common = 1'000'000};
+    header.clocks.add({.process = 5'000'000, .common = 1'000'000});
     EXPECT_EQ(time(5'000'700), 700);
     // By 100 ns in a millisecond.
-    header.clocks = 2;
-    header.clock[1] = {.process = 6'000'000, .common = 2'000'100};
+    header.clocks.add({.process = 6'000'000, .common = 2'000'100});
     EXPECT_EQ(time(5'000'000), 0);
     EXPECT_EQ(time(5'500'000), 500'050);
     EXPECT_EQ(time(6'000'000), 1'000'100);
@@ -266,6 +265,33 @@ TEST(LateRanks, WaitingEndsWhereNothingIsMissing) {
     EXPECT_EQ(waiting(Collective::barrier, false, 10, 60), 50);
     EXPECT_EQ(waiting(Collective::allreduce, false, 10, 100, false), 0);
     EXPECT_EQ(waiting(Collective::barrier, false, 10, 100, false), 70);
+}
+
+TEST(Arrivals, WhatIsKeptIsBoundedAndHasTheSameNumbersOnRanksThatMakeMoreCalls) {
+    constexpr std::size_t most = 64;
+    Arrivals few(most);
+    Arrivals many(most);
+    for (std::uint64_t number = 1; number <= 10'000; ++number) {
+        few.add({.key = 1, .number = number});
+        many.add({.key = 1, .number = number});
+        for (std::uint64_t other = 2; other < 5; ++other) many.add({.key = other, .number = number});
+        ASSERT_LE(few.calls().size(), most);
+        ASSERT_LE(many.calls().size(), most);
+    }
+    EXPECT_GT(few.calls().size(), most / 8);
+    // A program that makes six calls in turn has each of them among those that are kept.
+    std::array<int, 6> turns{};
+    for (const Arrival& each : few.calls()) ++turns[each.number % turns.size()];
+    for (const int kept : turns) EXPECT_GT(kept, 0);
+    std::size_t in_common = 0;
+    for (const Arrival& each : many.calls())
+        for (const Arrival& other : few.calls())
+            if (each.key == 1 && other.number == each.number) ++in_common;
+    EXPECT_GT(in_common, most / 16);
+    // Of many communicators with one call each.
+    Arrivals once(most);
+    for (std::uint64_t key = 1; key < 1000; ++key) once.add({.key = key, .number = 1});
+    EXPECT_LE(once.calls().size(), most);
 }
 
 // ---- explaining ----------------------------------------------------------------------------------------------------------

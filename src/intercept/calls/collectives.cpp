@@ -56,9 +56,12 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
     if (call.is_over) [[likely]] {
         if (CallObserver* observer = CallObserver::current(); observer != nullptr) [[unlikely]]
             observer->note_decision(call.decision->what);
-        if (report != nullptr)
-            report->add(name, elements * type_size(type), call.decision->what, why,
-                        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        if (report != nullptr) {
+            const int row =
+                report->add(name, elements * type_size(type), call.decision->what, why,
+                            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+            if (CallObserver* observer = CallObserver::current(); observer != nullptr) observer->note_reported(row);
+        }
         return note(ended(status));
     }
     if (status != MPI_SUCCESS) return status;

@@ -37,8 +37,9 @@ inline int noted(std::string_view name, Count count, MPI_Datatype type, std::str
     const auto begin = std::chrono::steady_clock::now();
     const int status = call();
     try {
-        report->add(name, bytes, what, why,
-                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        const int row = report->add(name, bytes, what, why,
+                                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        if (CallObserver* observer = CallObserver::current(); observer != nullptr) observer->note_reported(row);
     } catch (const std::bad_alloc&) {
         // The call was made all the same.
     }

@@ -6,6 +6,8 @@
 
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
+#include "intercept/observed/common_time.hpp"
+#include "intercept/observed/late_report.hpp"
 #include "intercept/observed/observed_wrappers.hpp"
 #include "intercept/observed/traced_call.hpp"
 #include "intercept/observed/watched_call.hpp"
@@ -31,6 +33,27 @@ void find_onward(const hcoll_vendor& library) {
 
 void (*set_wrapper)(int, void*) = nullptr;
 
+// On all ranks alike: what of it there is memory for.
+bool start_times(const Settings& settings) {
+    const bool is_wanted = settings.traces() || settings.reports();
+    if (!is_wanted) return false;
+    const int rank = Process::get().world_rank();
+    if (settings.sparse) {
+        if (rank == 0 && settings.traces())
+            log_line(LogLevel::warn,
+                     "LIBHCOLL_TRACE: nothing is traced, since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors");
+        return false;
+    }
+    if (CommonTime::start(settings) == nullptr) {
+        if (rank == 0 && settings.traces())
+            log_line(LogLevel::warn, "LIBHCOLL_TRACE: nothing is traced, since a rank has no memory for it");
+        return false;
+    }
+    const bool traces = settings.traces() && start_trace(settings);
+    const bool reports = settings.reports() && start_late_report();
+    return traces || reports;
+}
+
 // Calls of collectives come by those that observe them from now on.
 void observe_calls(const Settings& settings) {
 #define HCOLL_OBSERVED_FUNCTION(name) set_wrapper(HCOLL_FUNCTION_##name, reinterpret_cast<void*>(observed_##name));
@@ -39,17 +62,38 @@ void observe_calls(const Settings& settings) {
 #include "intercept/observed/observed_functions.def"
 #undef HCOLL_OBSERVED_FUNCTION
 #undef HCOLL_OBSERVED_EXTENSION_FUNCTION
-    if (!settings.watches() && !settings.traces()) return;
+    if (!settings.watches() && !settings.traces() && !settings.reports()) return;
     if (!start_record(settings)) {
         if (Process::get().world_rank() == 0)
             log_line(LogLevel::warn, "nothing is watched or traced, since a rank has no memory for it");
         return;
     }
-    const bool traces = settings.traces() && start_trace(settings);
-    const bool watches = settings.watches() && start_watch(settings);
-    if (!traces && !watches) return;
+    const bool has_times = start_times(settings);
+    if (settings.watches() && start_watch(settings)) {
 #define HCOLL_WATCHED_FUNCTION(name) set_wrapper(HCOLL_FUNCTION_##name, reinterpret_cast<void*>(watched_##name));
 #include "intercept/observed/watched_functions.def"
+    } else if (has_times) {
+        // What all ranks come to, and what makes communicators.
+#define HCOLL_WATCHED(name) set_wrapper(HCOLL_FUNCTION_##name, reinterpret_cast<void*>(watched_##name));
+#define HCOLL_WATCHED_FUNCTION(name)
+#define HCOLL_WATCHED_REQUESTS(name)
+#define HCOLL_WATCHED_COLLECTIVE(name) HCOLL_WATCHED(name)
+#define HCOLL_WATCHED_BIRTH(name) HCOLL_WATCHED(name)
+#define HCOLL_WATCHED_GROUP_BIRTH(name) HCOLL_WATCHED(name)
+#include "intercept/observed/watched_functions.def"
+#undef HCOLL_WATCHED
+    }
+}
+
+void finish_observing(bool is_in_mpi) {
+    CommonTime* time = CommonTime::get();
+    if (time != nullptr && is_in_mpi) {
+        // Without it times are those of the first comparison.
+        (void)time->compare();
+        finish_late_report();
+        time->end();
+    }
+    finish_trace();
 }
 
 }  // namespace
@@ -86,7 +130,7 @@ extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_bac
             Process::open({.version_text = library->version_text,
                            .stand_aside = library->stand_aside,
                            .observe_calls = observe_calls,
-                           .finish_observing = finish_trace,
+                           .finish_observing = finish_observing,
                            .release_communicators = Communicator::release_all});
         return &backend;
     } catch (...) {

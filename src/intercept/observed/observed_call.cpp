@@ -1,6 +1,8 @@
 #include "intercept/observed/observed_call.hpp"
 
 #include "intercept/calls/dispatch.hpp"
+#include "intercept/observed/common_time.hpp"
+#include "intercept/observed/late_report.hpp"
 #include "intercept/observed/same_call.hpp"
 #include "intercept/observed/verified_call.hpp"
 #include "intercept/observed/verified_request.hpp"
@@ -113,6 +115,7 @@ ObservedCall::ObservedCall(const ObservedArguments& arguments) : arguments_(argu
     }
     if (const WatchRecord* record = WatchRecord::get(); record != nullptr && record->notes_calls())
         watched_.emplace(*communicator, call_, number_);
+    if (arrivals() != nullptr && arguments.form == CallForm::blocking) came_ = CommonClock::raw_now();
     if (Tracer::get() != nullptr)
         traced_.emplace(*communicator, call_, number_,
                         is_reduction(arguments.collective) ? type_size(arguments.received.type) : 1);
@@ -141,6 +144,7 @@ int ObservedCall::begin() {
 }
 
 int ObservedCall::end(int status, const MPI_Request* request) {
+    const std::uint64_t went = came_ == 0 ? 0 : CommonClock::raw_now();
     if (watched_ && request != nullptr && status == MPI_SUCCESS) watched_->add_request(*request);
     // This rank alone may have made a call that is wrong, and goes on.
     if (communicator_ != nullptr && is_error_of_arguments(status)) {
@@ -148,6 +152,7 @@ int ObservedCall::end(int status, const MPI_Request* request) {
         if (watched_) watched_->make_void();
         return status;
     }
+    if (came_ != 0) note_arrival(went);
     if (verified_ == nullptr || ran_.empty() || ran_ == "vendor") return status;
     return verified_->end(ran_, status);
 }
@@ -165,6 +170,20 @@ void ObservedCall::note_decision(std::string_view what) {
     if (watched_) watched_->decide(what);
     if (traced_) traced_->decide(what);
     if (is_to_be_verified_) ran_.assign(what.substr(0, most_of_name));
+}
+
+void ObservedCall::note_arrival(std::uint64_t went) const {
+    Arrival arrival{.number = number_,
+                    .begin = came_,
+                    .end = went,
+                    .row = row_,
+                    .size = communicator_->size(),
+                    .collective = call_.collective,
+                    .has_bytes = call_.bytes != 0,
+                    .is_root = call_.root == communicator_->rank()};
+    // Without it nobody learns of this call.
+    if (has_memory_for([&] { arrival.key = WatchRecord::get()->key(known_to_record(*communicator_)); }))
+        arrivals()->add(arrival);
 }
 
 std::unique_ptr<AfterResult> ObservedCall::after_result() {

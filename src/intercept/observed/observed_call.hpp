@@ -47,6 +47,7 @@ public:
     int end(int status, const MPI_Request* request = nullptr);
     int decide(std::string_view what, std::string_view why) override;
     void note_decision(std::string_view what) override;
+    void note_reported(int row) override { row_ = row; }
     std::unique_ptr<AfterResult> after_result() override;
     std::unique_ptr<TracedRun> trace_of_run() override;
 
@@ -58,9 +59,13 @@ private:
     bool is_to_be_verified_ = false;
     std::unique_ptr<VerifiedCall> verified_;  // where its result is compared
     std::string ran_;                         // where that is
+    void note_arrival(std::uint64_t went) const;
+
     const ObservedArguments& arguments_;
     std::optional<WatchedCall> watched_;
     std::optional<TracedCall> traced_;
+    std::uint64_t came_ = 0;  // when, where arrivals are noted
+    int row_ = -1;            // of the report
 };
 
 }  // namespace hcoll

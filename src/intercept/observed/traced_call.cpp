@@ -9,24 +9,15 @@
 #include <string>
 #include <utility>
 
-#include "intercept/communicator/common_clock.hpp"
+#include "intercept/observed/common_time.hpp"
 #include "intercept/observed/same_call.hpp"
 #include "intercept/observed/watched_call.hpp"
-#include "intercept/process/errors_return.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/together.hpp"
 
 namespace hcoll {
 
 namespace {
-
-// From MPI_Init to MPI_Finalize: what the ranks compare their clocks on, and by.
-struct Ranks {
-    MPI_Comm communicator = MPI_COMM_NULL;
-    std::shared_ptr<const Placement> placement;
-    CommonClock clock;
-};
-Ranks* ranks = nullptr;
 
 int traced_as(Communicator& communicator) {
     if (communicator.traced_as() == Tracer::no_communicator) {
@@ -59,14 +50,6 @@ TraceRecord record_of(Communicator& communicator, const CallDescription& call, s
     return record;
 }
 
-bool compare_clocks() {
-    const bool is_well =
-        ranks->clock.compare(ranks->communicator, *ranks->placement, Process::get().world_rank()) == MPI_SUCCESS;
-    if (Tracer* tracer = Tracer::opened(); is_well && tracer != nullptr)
-        tracer->compare_clock({.process = CommonClock::raw_now(), .common = ranks->clock.now()});
-    return is_well;
-}
-
 // What all have alike.
 struct Job {
     std::uint64_t number = 0;
@@ -81,9 +64,10 @@ TraceHeader header_of(const Job& job, int rank, int size) {
     header.origin = job.origin;
     header.rank = rank;
     header.ranks = size;
-    const Seat seat = ranks->placement->seat_of(rank);
-    header.node = ranks->placement->node_of(rank);
-    header.socket = seat.socket;
+    const Placement& placement = CommonTime::get()->placement();
+    header.node = placement.node_of(rank);
+    header.socket = placement.seat_of(rank).socket;
+    header.clocks = CommonTime::get()->clocks();
     gethostname(header.host.data(), header.host.size() - 1);
     const std::string& library = Process::get().library_line();
     library.copy(header.library.data(), header.library.size() - 1);
@@ -94,8 +78,8 @@ TraceHeader header_of(const Job& job, int rank, int size) {
 void tell_problem(const std::optional<std::string>& problem, int rank, int size) {
     const std::array<int, 2> mine = {problem ? 1 : 0, problem ? size - rank : 0};
     std::array<int, 2> all{};
-    if (mpi.Allreduce(mine.data(), all.data(), 1, MPI_INT, MPI_SUM, ranks->communicator) != MPI_SUCCESS ||
-        mpi.Allreduce(&mine[1], &all[1], 1, MPI_INT, MPI_MAX, ranks->communicator) != MPI_SUCCESS)
+    if (mpi.Allreduce(mine.data(), all.data(), 1, MPI_INT, MPI_SUM, CommonTime::get()->communicator()) != MPI_SUCCESS ||
+        mpi.Allreduce(&mine[1], &all[1], 1, MPI_INT, MPI_MAX, CommonTime::get()->communicator()) != MPI_SUCCESS)
         return;
     if (all[0] != 0 && size - all[1] == rank)
         log_line(LogLevel::warn, "LIBHCOLL_TRACE: {} of {} ranks trace nothing: {}", all[0], size,
@@ -108,35 +92,11 @@ bool start_trace(const Settings& settings) {
     int size = 1;
     mpi.Comm_size(MPI_COMM_WORLD, &size);
     const int rank = Process::get().world_rank();
-    if (settings.sparse) {
-        if (rank == 0)
-            log_line(LogLevel::warn,
-                     "LIBHCOLL_TRACE: nothing is traced, since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors");
-        return false;
-    }
-    const ErrorsReturn errors_return(MPI_COMM_WORLD);
-    const WorldRanks whole_world{.ranks = size, .table = {}};
-    bool is_well = has_memory_for([&] {
-        ranks = new Ranks;
-        ranks->placement = Process::get().placements().find({.communicator = MPI_COMM_WORLD,
-                                                             .rank = rank,
-                                                             .size = size,
-                                                             .world_ranks = &whole_world,
-                                                             .layout = settings.topology});
-    });
-    is_well = is_well && ranks->placement != nullptr;
-    Job job{.started = static_cast<std::uint64_t>(std::time(nullptr))};
+    const CommonTime& time = *CommonTime::get();
+    Job job{.started = static_cast<std::uint64_t>(std::time(nullptr)), .origin = time.now()};
     if (getrandom(&job.number, sizeof job.number, 0) != sizeof job.number) job.number = CommonClock::raw_now();
-    if (is_true_anywhere(!is_well, MPI_COMM_WORLD) ||
-        mpi.Comm_dup(MPI_COMM_WORLD, &ranks->communicator) != MPI_SUCCESS) {
-        if (rank == 0) log_line(LogLevel::warn, "LIBHCOLL_TRACE: nothing is traced, since a rank has no memory for it");
-        return false;
-    }
-    // The clock begins before any rank has gone on.
-    is_well = ranks->clock.compare(ranks->communicator, *ranks->placement, rank) == MPI_SUCCESS;
-    job.origin = ranks->clock.now();
     constexpr int words = sizeof job / sizeof(std::uint64_t);
-    is_well = mpi.Bcast(&job, words, MPI_UINT64_T, 0, ranks->communicator) == MPI_SUCCESS && is_well;
+    const bool is_well = mpi.Bcast(&job, words, MPI_UINT64_T, 0, time.communicator()) == MPI_SUCCESS;
     std::optional<std::string> problem;
     const bool has_memory = has_memory_for([&] {
         problem = Tracer::open(
@@ -144,24 +104,19 @@ bool start_trace(const Settings& settings) {
     });
     if (!has_memory) problem = "there is no memory for it";
     tell_problem(problem, rank, size);
-    if (is_well && compare_clocks()) {
-        Tracer::begin();
-        StepTrace::expect();
-        return true;
+    if (is_true_anywhere(!is_well, time.communicator())) {
+        Tracer::give_up();
+        return false;
     }
-    Tracer::give_up();
-    return false;
+    Tracer::begin();
+    StepTrace::expect();
+    return true;
 }
 
-void finish_trace(bool is_in_mpi) {
-    if (ranks == nullptr) return;
-    if (is_in_mpi && ranks->communicator != MPI_COMM_NULL) {
-        // Without it times are those of the first comparison.
-        (void)compare_clocks();
-        mpi.Comm_free(&ranks->communicator);
-    }
+void finish_trace() {
     Tracer* tracer = Tracer::get();
     if (tracer == nullptr) return;
+    tracer->set_clocks(CommonTime::get()->clocks());
     std::optional<std::string> problem;
     if (!has_memory_for([&] { problem = tracer->finish(); })) problem = "there is no memory to write it";
     if (problem) log_line(LogLevel::warn, "LIBHCOLL_TRACE: {}", *problem);

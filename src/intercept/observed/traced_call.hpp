@@ -10,11 +10,11 @@
 
 namespace hcoll {
 
-// In MPI_Init, on all ranks of MPI_COMM_WORLD: each opens a file, and they compare their clocks. The same answer on all: false where nobody
+// In MPI_Init, on all ranks of MPI_COMM_WORLD, which have a CommonTime: each opens a file. The same answer on all: false where nobody
 // traces, which rank 0 says. Who cannot write traces nothing, and one rank says how many these are.
 bool start_trace(const Settings& settings);
-// In MPI_Finalize, on all ranks where start_trace() has said true, or (`is_in_mpi` false) when the process ends without it: the files become texts.
-void finish_trace(bool is_in_mpi);
+// At the end of MPI or of the process: the file becomes a text.
+void finish_trace();
 
 // While it exists, this thread is in that collective. Only where a process traces.
 class TracedCall {

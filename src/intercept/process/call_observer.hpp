@@ -37,6 +37,8 @@ public:
     virtual int decide(std::string_view what, std::string_view why) = 0;
     // The same of a call of which the other ranks have told this one with their message.
     virtual void note_decision(std::string_view what) = 0;
+    // It was counted in that row of the report.
+    virtual void note_reported(int row) = 0;
     // Of a call that makes a request and runs here; nullptr: nothing. May throw std::bad_alloc.
     virtual std::unique_ptr<AfterResult> after_result() = 0;
     // Of a call whose steps go on behind it; nullptr: nobody traces. May throw std::bad_alloc.

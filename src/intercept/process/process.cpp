@@ -174,7 +174,7 @@ void Process::start_world(std::string warning) {
     const Settings& settings = all->settings;
     print_warnings(rank == 0);
     if (settings.enable) Background::get().agree(settings.progress);
-    if ((settings.enable || settings.traces()) && !settings.sparse)
+    if ((settings.enable || settings.traces() || settings.reports()) && !settings.sparse)
         placements_.start_world(rank, size, settings.topology);
     if (observe_calls_ != nullptr && settings.observes_calls()) {
         has_devices_anywhere_ = is_true_anywhere(DeviceMemory::may_be_any(), MPI_COMM_WORLD);

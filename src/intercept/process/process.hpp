@@ -37,7 +37,7 @@ public:
         // Has collectives be observed (observed_call.hpp) from now on, and, where the settings watch, calls that wait; on all ranks of MPI_COMM_WORLD.
         // May be nullptr.
         void (*observe_calls)(const Settings& settings) = nullptr;
-        // At finalize, on all ranks, while MPI still works, or (`is_in_mpi` false) when the process ends without it.
+        // At finalize, on all ranks of MPI_COMM_WORLD, while MPI still works, or (`is_in_mpi` false) when the process ends without it.
         void (*finish_observing)(bool is_in_mpi) = nullptr;
         void (*release_communicators)() = nullptr;  // at finalize, while MPI still works
     };

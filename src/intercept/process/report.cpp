@@ -43,6 +43,27 @@ std::string columns_text(const std::vector<std::array<std::string, columns>>& ro
 
 std::string microseconds_text(double seconds) { return fmt::format("{:.2f}", 1e6 * seconds); }
 
+double share(const LateRanksSplit::Part& part) { return part.time <= 0 ? 0 : 100 * part.waiting / part.time; }
+
+// Of a row's calls, where some were looked at.
+std::string late_text(const LateRanksSplit& split, int row) {
+    const auto found = split.rows.find(row);
+    return found == split.rows.end() ? "-" : fmt::format("{:.0f} %", share(found->second));
+}
+
+std::string late_ranks_text(const LateRanksSplit& split) {
+    if (split.all.calls == 0) return {};
+    std::string text = fmt::format(
+        "  waiting for late ranks: {:.0f} % of the time of all ranks in {} blocking collectives that were "
+        "looked at",
+        share(split.all), split.all.calls);
+    if (!split.late.empty() && share(split.all) >= 1)
+        text += fmt::format("; {:.0f} % of that for rank {}, in {} of them",
+                            100 * split.late.front().caused / split.all.waiting, split.late.front().rank,
+                            split.late.front().calls);
+    return text + '\n';
+}
+
 std::string learned_text(const std::vector<LearnedPlace>& places) {
     std::vector<std::array<std::string, 8>> rows = {{"learned", "layout", "bytes", "calls", "us a call",
                                                      "trying cost us", "gained us", "runs; others (us a call)"}};
@@ -67,15 +88,26 @@ std::size_t size_class_of(std::uint64_t bytes) {
                                     size_class_limits.begin());
 }
 
-void Report::add(std::string_view collective, std::uint64_t bytes, std::string_view what, std::string_view why,
-                 double seconds) {
+void LateRanksSplit::add(int row, double waiting, double time) {
+    for (Part* part : {&rows[row], &all}) {
+        ++part->calls;
+        part->waiting += waiting;
+        part->time += time;
+    }
+}
+
+int Report::add(std::string_view collective, std::uint64_t bytes, std::string_view what, std::string_view why,
+                double seconds) {
     const KeyView key{collective, size_class_of(bytes), what, why};
     const std::lock_guard lock(mutex_);
     auto found = sums_.find(key);
-    if (found == sums_.end()) found = sums_.emplace(Key{collective, std::get<1>(key), what, why}, Sum{}).first;
+    if (found == sums_.end())
+        found = sums_.emplace(Key{collective, std::get<1>(key), what, why}, Sum{.row = static_cast<int>(sums_.size())})
+                    .first;
     ++found->second.calls;
     found->second.bytes += bytes;
     found->second.seconds += seconds;
+    return found->second.row;
 }
 
 void Report::set_table(std::string table) {
@@ -88,23 +120,30 @@ void Report::set_learned(std::vector<LearnedPlace> places) {
     learned_ = std::move(places);
 }
 
+void Report::set_late_ranks(LateRanksSplit split) {
+    const std::lock_guard lock(mutex_);
+    late_ranks_ = std::move(split);
+}
+
 std::string Report::text(std::string_view heading) const {
     const std::lock_guard lock(mutex_);
-    std::vector<std::array<std::string, 7>> rows = {
-        {"collective", "message", "calls", "bytes", "seconds", "ran", "because of"}};
+    std::vector<std::array<std::string, 8>> rows = {
+        {"collective", "message", "calls", "bytes", "seconds", "late ranks", "ran", "because of"}};
     for (const auto& [key, sum] : sums_)
         rows.push_back({std::get<0>(key), size_class_text(std::get<1>(key)), std::to_string(sum.calls),
-                        bytes_text(sum.bytes), fmt::format("{:.6f}", sum.seconds), std::get<2>(key), std::get<3>(key)});
+                        bytes_text(sum.bytes), fmt::format("{:.6f}", sum.seconds), late_text(late_ranks_, sum.row),
+                        std::get<2>(key), std::get<3>(key)});
     std::uint64_t own = 0;
     std::uint64_t passed_on = 0;
     for (const auto& [key, sum] : sums_) (std::get<2>(key) == "vendor" ? passed_on : own) += sum.calls;
     std::string text =
         fmt::format("libhcoll report: {}\n  {} collectives on own algorithms, {} passed on\n", heading, own, passed_on);
     if (!table_.empty()) text += fmt::format("  table: {}\n", table_);
+    text += late_ranks_text(late_ranks_);
     if (sums_.empty())
         text += "  no collective that libhcoll knows was called\n";
     else
-        text += columns_text<7>(rows, {false, false, true, true, true, false, false});
+        text += columns_text<8>(rows, {false, false, true, true, true, true, false, false});
     if (!learned_.empty()) text += learned_text(learned_);
     return text;
 }
@@ -118,6 +157,8 @@ std::string Report::json(std::string_view heading) const {
     document["collectives"] = nlohmann::ordered_json::array();
     for (const auto& [key, sum] : sums_) {
         const std::size_t size_class = std::get<1>(key);
+        const auto split = late_ranks_.rows.find(sum.row);
+        const LateRanksSplit::Part part = split == late_ranks_.rows.end() ? LateRanksSplit::Part{} : split->second;
         document["collectives"].push_back(
             {{"collective", std::get<0>(key)},
              {"smallest_bytes", size_class == 0 ? 0 : size_class_limits[size_class - 1] + 1},
@@ -128,7 +169,16 @@ std::string Report::json(std::string_view heading) const {
              {"bytes", sum.bytes},
              {"seconds", sum.seconds},
              {"ran", std::get<2>(key)},
-             {"because", std::get<3>(key)}});
+             {"because", std::get<3>(key)},
+             {"calls_looked_at", part.calls},
+             {"seconds_of_all_ranks", part.time},
+             {"seconds_waiting_for_late_ranks", part.waiting}});
+    }
+    if (late_ranks_.all.calls != 0) {
+        document["late_ranks"] = nlohmann::ordered_json::array();
+        for (const LateRanksSplit::LateRank& each : late_ranks_.late)
+            document["late_ranks"].push_back(
+                {{"rank", each.rank}, {"calls", each.calls}, {"seconds_caused", each.caused}});
     }
     if (!learned_.empty()) document["learned"] = nlohmann::ordered_json::array();
     for (const LearnedPlace& place : learned_) {
