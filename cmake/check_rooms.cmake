@@ -13,6 +13,7 @@ set(rooms
     "algorithms: base topology"
     "watch: base algorithms"
     "progress/engine: base algorithms algorithms/kernels"
+    "trace: base topology algorithms watch progress/engine"
     "progress/background: progress/engine"
     "progress/node: base topology progress/engine"
     "progress/network: progress/engine"
@@ -20,10 +21,10 @@ set(rooms
     "intercept/types: base algorithms/kernels progress/engine progress/network"
     "intercept/process: base topology tuning progress/engine progress/node progress/background progress/network"
     "intercept/communicator: base watch topology tuning progress/engine progress/node progress/network intercept/types intercept/process"
-    "intercept/calls: progress/engine progress/background progress/network intercept/types intercept/process intercept/communicator"
-    "intercept/observed: base watch topology algorithms algorithms/kernels progress/background progress/network intercept/types intercept/process intercept/communicator intercept/calls"
+    "intercept/calls: trace progress/engine progress/background progress/network intercept/types intercept/process intercept/communicator"
+    "intercept/observed: base watch trace topology algorithms algorithms/kernels progress/background progress/network intercept/types intercept/process intercept/communicator intercept/calls"
     "intercept/entry: topology progress/network intercept/types intercept/process intercept/communicator intercept/calls intercept/observed"
-    "info: topology algorithms tuning intercept/entry"
+    "info: topology algorithms trace tuning intercept/entry"
     "tuner: base topology algorithms tuning"
     "format:")
 

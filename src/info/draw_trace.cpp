@@ -130,14 +130,14 @@ private:
             escaped(fmt::format("{}{}", trace == nullptr ? std::string() : trace->host + "  ", rank)));
         if (each == nullptr) return;
         int last = 0;
-        const CallSplit split = call_.split(rank, call_.arrivals(last));
+        const CallSplit split = call_.split(rank, call_.is_split() ? call_.arrivals(last) : CallArrivals{});
         add_bar(
             rank, each->span.begin, each->span.end, bar, call_color,
             fmt::format("rank {}: comes at {:.3f} us, {}", rank, static_cast<double>(each->span.begin - begin_) / 1e3,
                         each->span.is_over
                             ? fmt::format("goes at {:.3f} us", static_cast<double>(each->span.end - begin_) / 1e3)
                             : "never goes"));
-        if (split.waiting > 0)
+        if (call_.is_split() && split.waiting > 0)
             add_bar(rank, each->span.begin, each->span.begin + split.waiting, bar, waiting_color,
                     fmt::format("waits for late ranks for {:.3f} us", static_cast<double>(split.waiting) / 1e3));
         for (const TracedStepEvent& step : each->steps) {

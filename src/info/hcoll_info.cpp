@@ -199,6 +199,17 @@ int run(int argc, char** argv) {
                      ->check(CLI::PositiveNumber);
     app.add_option("--communicator", trace_options.communicator, "of that call, by its name or a part of it")
         ->needs(call);
+    std::string traced_job;
+    app.add_option("--job", traced_job,
+                   "which of several jobs in the folder, by the number in its files' names (default: the last)")
+        ->needs(trace)
+        ->check(CLI::Validator(
+            [](const std::string& text) {
+                const bool is_number = !text.empty() && text.size() <= 16 &&
+                                       text.find_first_not_of("0123456789abcdef") == std::string::npos;
+                return is_number ? std::string() : text + " is no hexadecimal number of a job";
+            },
+            "NUMBER"));
     app.add_flag("--merge", trace_options.merges, "print all ranks' events as one file for Perfetto")->needs(trace);
     app.set_version_flag("--version", HCOLL_VERSION);
     try {
@@ -215,6 +226,7 @@ int run(int argc, char** argv) {
     if (svg->count() != 0 && plan->count() == 0 && call->count() == 0)
         return mistake("--svg is for --plan, or for --trace with --call");
     if (trace->count() != 0) {
+        if (!traced_job.empty()) trace_options.job = std::stoull(traced_job, nullptr, 16);
         trace_options.as_svg = plan_options.as_svg;
         trace_options.as_json = as_json;
         return info::print_trace(trace_options);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -20,15 +19,13 @@ int mistake(const std::string& problem) {
 }
 
 // All ranks' events in one text. Files may be large: one after another.
-int merge(const std::string& folder, const TraceFolder& found) {
+int merge(const TraceFolder& found) {
     fmt::print("{{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[");
     bool is_first = true;
     for (const RankTrace& rank : found.ranks) {
-        const std::string name = fmt::format("{}/rank-{:06}.", folder, rank.rank);
-        const std::string text =
-            trace_text_of_file(std::filesystem::exists(name + "json") ? name + "json" : name + "events");
-        const auto document = nlohmann::ordered_json::parse(text, nullptr, false);
-        if (!document.is_object() || !document.contains("traceEvents")) continue;
+        const auto document = nlohmann::ordered_json::parse(trace_text_of_file(rank.file), nullptr, false);
+        if (!document.is_object() || !document.contains("traceEvents"))
+            return mistake(fmt::format("{} has changed meanwhile", rank.file));
         for (const auto& event : document["traceEvents"]) {
             fmt::print("{}\n{}", is_first ? "" : ",",
                        event.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -39,16 +36,35 @@ int merge(const std::string& folder, const TraceFolder& found) {
     return 0;
 }
 
+std::string key_text(const TracedCollective& call) { return fmt::format("{:016x}", call.key); }
+
 // That call; where several communicators have one of that number, the one that took longest.
 const TracedCallOfAll* find_call(const std::vector<TracedCallOfAll>& calls, const TraceOptions& options) {
-    const TracedCallOfAll* found = nullptr;
+    std::vector<const TracedCallOfAll*> found;
     for (const TracedCallOfAll& call : calls) {
         const TracedCollective& any = call.any();
         if (any.number != options.call) continue;
-        if (!options.communicator.empty() && any.communicator.find(options.communicator) == std::string::npos) continue;
-        if (found == nullptr || call.end() - call.begin() > found->end() - found->begin()) found = &call;
+        if (any.communicator.find(options.communicator) == std::string::npos && key_text(any) != options.communicator)
+            continue;
+        found.push_back(&call);
     }
-    return found;
+    if (found.empty()) return nullptr;
+    std::stable_sort(found.begin(), found.end(), [](const TracedCallOfAll* a, const TracedCallOfAll* b) {
+        return a->end() - a->begin() > b->end() - b->begin();
+    });
+    if (found.size() > 1) {
+        fmt::print(stderr,
+                   "hcoll-info: {} communicators have such a call; shown is the one that took longest. --communicator "
+                   "takes one of\n",
+                   found.size());
+        constexpr std::size_t most_told = 10;
+        for (std::size_t i = 0; i < std::min(most_told, found.size()); ++i) {
+            const TracedCollective& any = found[i]->any();
+            fmt::print(stderr, "  {}  {}, with rank {} of MPI_COMM_WORLD\n", key_text(any), any.communicator,
+                       found[i]->world_rank(any.rank));
+        }
+    }
+    return found.front();
 }
 
 }  // namespace
@@ -56,18 +72,19 @@ const TracedCallOfAll* find_call(const std::vector<TracedCallOfAll>& calls, cons
 int print_trace(const TraceOptions& options) {
     TraceFolder found;
     try {
-        found = read_trace_folder(options.folder);
+        found = read_trace_folder(options.folder, options.job);
     } catch (const std::runtime_error& error) {
         return mistake(error.what());
     }
     for (const std::string& problem : found.problems) fmt::print(stderr, "hcoll-info: {}\n", problem);
     if (found.ranks.empty()) return mistake(fmt::format("{} has no trace of LIBHCOLL_TRACE", options.folder));
-    if (options.merges) return merge(options.folder, found);
+    if (options.merges) return merge(found);
     if (options.call == 0) {
         const TraceExplanation explanation = explain_trace(found.ranks);
         fmt::print("{}", options.as_json ? explanation_json(explanation) : explanation_text(explanation));
         return 0;
     }
+    if (options.as_json) return mistake("--json is for all of a trace: without --call");
     const std::vector<TracedCallOfAll> calls = collectives_of(found.ranks);
     const TracedCallOfAll* call = find_call(calls, options);
     if (call == nullptr)

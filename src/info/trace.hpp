@@ -2,14 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace hcoll::info {
 
 struct TraceOptions {
     std::string folder;
-    std::uint64_t call = 0;    // its number; 0: all
-    std::string communicator;  // on which; empty: that where the call took longest
+    std::optional<std::uint64_t> job;  // nothing: the last one
+    std::uint64_t call = 0;            // its number; 0: all
+    std::string communicator;          // on which; empty: that where the call took longest
     bool as_svg = false;
     bool as_json = false;
     bool merges = false;

@@ -1,6 +1,6 @@
 // When this rank came to its blocking collectives and went, for the report's split into late ranks and algorithm (LIBHCOLL_REPORT). Without MPI.
 //
-// Bounded: when it is full, half of the calls are forgotten, by a hash of their numbers, and of those that follow only such numbers are noted; then a fourth, and so on. Numbers
+// Bounded: when it is full, half of the calls are forgotten, by a hash of communicator and number, and of those that follow only such ones are noted; then a fourth, and so on. Both
 // are the same on all ranks of a communicator, so that ranks that have forgotten differently still have calls in common.
 #pragma once
 

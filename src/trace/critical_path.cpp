@@ -30,7 +30,10 @@ public:
         for (std::size_t rank = 0; rank < call.ranks.size(); ++rank) {
             if (call.ranks[rank] == nullptr) continue;
             for (const TracedStepEvent& step : call.ranks[rank]->steps)
-                if (step.span.is_over && step.kind != TraceKind::send) by_end_[rank].push_back(&step);
+                // What lies outside of the call is none of it, whatever a file says.
+                if (step.span.is_over && step.kind != TraceKind::send &&
+                    step.span.begin >= call.ranks[rank]->span.begin)
+                    by_end_[rank].push_back(&step);
             std::stable_sort(
                 by_end_[rank].begin(), by_end_[rank].end(),
                 [](const TracedStepEvent* a, const TracedStepEvent* b) { return a->span.end < b->span.end; });
@@ -40,7 +43,8 @@ public:
     std::vector<PathPiece> find() {
         rank_ = last_to_end();
         if (rank_ < 0) return {};
-        at_ = mine().span.end;
+        at_ = call_.end();
+        add(PathPiece::Kind::between, mine().span.end, nullptr, -1);
         // Each piece ends before the one that follows; a wait that is told twice could go round and round.
         std::size_t most_pieces = 4;
         for (const auto& steps : by_end_) most_pieces += 2 * steps.size();
@@ -123,8 +127,17 @@ private:
         return true;
     }
 
+    // Of a call of which not all is known there is nobody to blame.
+    void begin_of_unknown() {
+        std::int64_t first = at_;
+        for (const TracedCollective* each : call_.ranks)
+            if (each != nullptr) first = std::min(first, each->span.begin);
+        add(PathPiece::Kind::between, first, nullptr, -1);
+    }
+
     // To where the rank came, or who it had to wait for by MPI's own rules, whatever it ran; before that others waited.
     void begin() {
+        if (!call_.is_split()) return begin_of_unknown();
         int last = 0;
         const CallArrivals arrivals = call_.arrivals(last);
         const std::int64_t ready = mine().span.begin + call_.split(rank_, arrivals).waiting;

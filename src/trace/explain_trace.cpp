@@ -29,6 +29,8 @@ public:
         for (const RankTrace& rank : ranks_) {
             found_.ranks = std::max(found_.ranks, rank.ranks);
             found_.overwritten += rank.overwritten;
+            found_.left_out += rank.left_out;
+            if (rank.clocks < 2) ++found_.compared_once;
             nodes.insert(rank.node);
             for (const TracedCollective& call : rank.calls) found_.length = std::max(found_.length, call.span.end);
         }
@@ -74,7 +76,7 @@ private:
         place.bytes = std::max(place.bytes, any.bytes);
         place.size = any.size;
         place.runs = algorithm_of(any.runs);
-        ++place.calls;
+        place.calls += std::max<std::uint64_t>(1, any.in_background.size());
         LateRanks& late = late_[key];
         if (any.form != CallForm::blocking) return add_background(call, place);
         int last = 0;
@@ -130,6 +132,7 @@ private:
             auto& level = found_.levels[static_cast<std::size_t>(
                 link_between(ranks_, call.world_rank(message.from), call.world_rank(message.to)))];
             ++level.messages;
+            found_.clock_error = std::max(found_.clock_error, message.send->span.begin - message.recv->span.end);
             level.bytes += message.recv->bytes;
             level.under_way += std::max<std::int64_t>(
                 message.recv->span.end - std::max(message.send->span.begin, message.recv->span.begin), 0);

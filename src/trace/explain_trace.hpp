@@ -50,6 +50,9 @@ struct TraceExplanation {
     std::uint64_t incomplete = 0;   // of which not all ranks' are there
     std::uint64_t unfinished = 0;   // that some rank is in at the end of its trace
     std::uint64_t overwritten = 0;  // records
+    std::uint64_t left_out = 0;     // steps and runs of calls whose records have given way
+    int compared_once = 0;          // ranks whose clocks were: they did not come to MPI_Finalize
+    std::int64_t clock_error = 0;   // by so much a message ended before it had begun, at most
     std::int64_t time = 0;          // of blocking collectives, of all ranks
     std::int64_t waiting = 0;
     std::vector<Place> places;   // most time first

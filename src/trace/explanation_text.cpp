@@ -73,13 +73,23 @@ std::string path_text(const TraceExplanation::Place& place) {
 
 std::string explanation_text(const TraceExplanation& explanation) {
     std::string text =
-        fmt::format("{} ranks on {} nodes, {:.3f} s, {} collectives\n", explanation.ranks, explanation.nodes,
-                    static_cast<double>(explanation.length) / 1e9, explanation.collectives);
+        fmt::format("{} ranks on {} nodes, {:.3f} s, {} collectives of those that libhcoll knows\n", explanation.ranks,
+                    explanation.nodes, static_cast<double>(explanation.length) / 1e9, explanation.collectives);
     if (explanation.traced < explanation.ranks)
         text += fmt::format("of {} ranks there is no trace\n", explanation.ranks - explanation.traced);
     if (explanation.overwritten != 0)
         text +=
             fmt::format("{} of the oldest records had to give way (LIBHCOLL_TRACE_MEMORY)\n", explanation.overwritten);
+    if (explanation.left_out != 0)
+        text += fmt::format("{} steps are left out, since the records of their calls have given way\n",
+                            explanation.left_out);
+    if (explanation.compared_once != 0)
+        text +=
+            fmt::format("the clocks of {} ranks were compared at the begin alone: they did not come to MPI_Finalize\n",
+                        explanation.compared_once);
+    if (explanation.clock_error > 0)
+        text += fmt::format("clocks are off by {:.3f} us or more: a message ended before it began\n",
+                            microseconds(explanation.clock_error));
     if (explanation.incomplete != 0)
         text += fmt::format("of {} collectives not all ranks' records are there; they are left out\n",
                             explanation.incomplete);
@@ -147,6 +157,9 @@ std::string explanation_json(const TraceExplanation& explanation) {
                      {"incomplete", explanation.incomplete},
                      {"unfinished", explanation.unfinished},
                      {"overwritten_records", explanation.overwritten},
+                     {"left_out_records", explanation.left_out},
+                     {"ranks_whose_clocks_were_compared_once", explanation.compared_once},
+                     {"clock_error_seconds", seconds(explanation.clock_error)},
                      {"seconds_in_blocking", seconds(explanation.time)},
                      {"seconds_waiting_for_late_ranks", seconds(explanation.waiting)},
                      {"late_ranks", late_json(explanation.late)}};
@@ -183,7 +196,7 @@ std::string explanation_json(const TraceExplanation& explanation) {
 std::string call_trace_text(std::span<const RankTrace> ranks, const TracedCallOfAll& call) {
     const TracedCollective& any = call.any();
     int last = 0;
-    const CallArrivals arrivals = call.arrivals(last);
+    const CallArrivals arrivals = call.is_split() ? call.arrivals(last) : CallArrivals{};
     std::string text =
         fmt::format("the {} collective on {}: {}, {} ranks{}, from {:.3f} us on\n", ordinal_text(any.number),
                     any.communicator, function_name(any.collective, any.form), any.size,
@@ -203,9 +216,18 @@ std::string call_trace_text(std::span<const RankTrace> ranks, const TracedCallOf
              trace == nullptr ? std::string() : trace->host,
              fmt::format("{:.3f}", microseconds(each->span.begin - call.begin())),
              each->span.is_over ? fmt::format("{:.3f}", microseconds(each->span.end - call.begin())) : "never",
-             fmt::format("{:.3f}", microseconds(split.waiting)), fmt::format("{:.3f}", microseconds(split.algorithm))});
+             call.is_split() ? fmt::format("{:.3f}", microseconds(split.waiting)) : "-",
+             call.is_split() ? fmt::format("{:.3f}", microseconds(split.algorithm)) : "-"});
     }
-    text += columns(rows) + "critical path\n";
+    text += columns(rows);
+    if (!call.is_complete()) text += "not all ranks' records of it are there: who was late cannot be told\n";
+    if (any.form != CallForm::blocking)
+        for (std::size_t rank = 0; rank < call.ranks.size(); ++rank)
+            for (const TracedSpan& run :
+                 call.ranks[rank] == nullptr ? std::vector<TracedSpan>() : call.ranks[rank]->in_background)
+                text += fmt::format("  rank {} runs it from {:.3f} to {:.3f} us\n", rank,
+                                    microseconds(run.begin - call.begin()), microseconds(run.end - call.begin()));
+    text += "critical path\n";
     rows = {{"from us", "to us", "rank", ""}};
     for (const PathPiece& piece : critical_path(call)) {
         std::string what;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -80,10 +82,10 @@ bool find_function(std::string_view name, Collective& collective, CallForm& form
 
 using CallKey = std::pair<std::uint64_t, std::uint64_t>;  // communicator, number
 
-struct Event {
-    TraceKind kind;
+struct Run {
     CallKey call;
     TracedSpan span;
+    std::optional<TracedCollective> collective;
 };
 
 class Reader {
@@ -136,9 +138,9 @@ private:
         if (arguments == event.end() || !arguments->is_object()) return;
         const CallKey call{hexadecimal(*arguments, "key"), natural(*arguments, "number")};
         if (*kind == TraceKind::call)
-            read_call(event, *arguments, call, span);
+            read_call(words(event, "name"), *arguments, call, span);
         else if (*kind == TraceKind::run)
-            runs_.push_back({*kind, call, span});
+            read_run(words(event, "name"), *arguments, call, span);
         else if (*kind != TraceKind::function)
             steps_.emplace_back(call,
                                 TracedStepEvent{.kind = *kind,
@@ -150,7 +152,19 @@ private:
                                                 .bytes = natural(*arguments, "bytes")});
     }
 
-    void read_call(const json& event, const json& arguments, const CallKey& call, const TracedSpan& span) {
+    // Of a call whose own record may have given way: a persistent collective is made once, and runs for long.
+    void read_run(std::string_view name, const json& arguments, const CallKey& call, const TracedSpan& span) {
+        constexpr std::string_view prefix = "run of ";
+        if (!name.starts_with(prefix)) return;
+        runs_.push_back({call, span, read_collective(name.substr(prefix.size()), arguments, call, span)});
+    }
+
+    void read_call(std::string_view name, const json& arguments, const CallKey& call, const TracedSpan& span) {
+        if (auto read = read_collective(name, arguments, call, span)) trace_.calls.push_back(std::move(*read));
+    }
+
+    std::optional<TracedCollective> read_collective(std::string_view name, const json& arguments, const CallKey& call,
+                                                    const TracedSpan& span) const {
         TracedCollective read{.key = call.first,
                               .number = call.second,
                               .communicator = words(arguments, "communicator"),
@@ -164,28 +178,37 @@ private:
                               .span = span,
                               .in_background = {},
                               .steps = {}};
-        if (!find_function(words(event, "name"), read.collective, read.form)) return;
-        if (read.rank < 0 || read.rank >= read.size || read.root >= read.size || read.size > trace_.ranks) return;
-        trace_.calls.push_back(std::move(read));
+        if (!find_function(name, read.collective, read.form)) return std::nullopt;
+        if (read.rank < 0 || read.rank >= read.size || read.root >= read.size || read.size > trace_.ranks)
+            return std::nullopt;
+        if (read.communicator.empty()) read.communicator = fmt::format("the communicator {:016x}", read.key);
+        return read;
     }
 
     void finish() {
-        std::stable_sort(
-            trace_.calls.begin(), trace_.calls.end(),
-            [](const TracedCollective& a, const TracedCollective& b) { return a.span.begin < b.span.begin; });
-        std::map<CallKey, TracedCollective*> by_key;
-        for (TracedCollective& call : trace_.calls) by_key[{call.key, call.number}] = &call;
+        std::map<CallKey, std::size_t> by_key;
+        for (std::size_t i = 0; i < trace_.calls.size(); ++i) by_key[{trace_.calls[i].key, trace_.calls[i].number}] = i;
         const auto close = [&](TracedSpan& span) {
-            if (!span.is_over) span.end = last_;
+            if (!span.is_over) span.end = std::max(span.begin, last_);
         };
+        for (Run& run : runs_) {
+            close(run.span);
+            auto found = by_key.find(run.call);
+            if (found == by_key.end() && run.collective) {
+                found = by_key.emplace(run.call, trace_.calls.size()).first;
+                trace_.calls.push_back(std::move(*run.collective));
+            }
+            if (found != by_key.end())
+                trace_.calls[found->second].in_background.push_back(run.span);
+            else
+                ++trace_.left_out;
+        }
         for (auto& [key, step] : steps_) {
             close(step.span);
-            if (const auto found = by_key.find(key); found != by_key.end()) found->second->steps.push_back(step);
-        }
-        for (Event& run : runs_) {
-            close(run.span);
-            if (const auto found = by_key.find(run.call); found != by_key.end())
-                found->second->in_background.push_back(run.span);
+            if (const auto found = by_key.find(key); found != by_key.end())
+                trace_.calls[found->second].steps.push_back(step);
+            else
+                ++trace_.left_out;
         }
         for (TracedCollective& call : trace_.calls) {
             close(call.span);
@@ -193,20 +216,27 @@ private:
                 call.steps.begin(), call.steps.end(),
                 [](const TracedStepEvent& a, const TracedStepEvent& b) { return a.span.begin < b.span.begin; });
         }
+        std::stable_sort(
+            trace_.calls.begin(), trace_.calls.end(),
+            [](const TracedCollective& a, const TracedCollective& b) { return a.span.begin < b.span.begin; });
     }
 
     RankTrace trace_;
     std::int64_t last_ = 0;
     std::vector<std::pair<CallKey, TracedStepEvent>> steps_;
-    std::vector<Event> runs_;
+    std::vector<Run> runs_;
 };
 
 std::string bytes_of_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::string bytes;
+    std::array<char, 1U << 16U> piece;
+    while (file.read(piece.data(), piece.size()), file.gcount() > 0)
+        bytes.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+    return bytes;
 }
 
-// The first number in it: those of rank-000012.json.
+// As rank-000012.<job>.json.
 bool is_of_trace(const std::filesystem::path& path) {
     return path.filename().string().rfind("rank-", 0) == 0 &&
            (path.extension() == ".json" || path.extension() == ".events");
@@ -229,7 +259,7 @@ std::string trace_text_of_file(const std::string& path) {
     return TraceLayout::is_one(whole) ? trace_text(TraceLayout::view(whole)) : std::string();
 }
 
-TraceFolder read_trace_folder(const std::string& folder) {
+TraceFolder read_trace_folder(const std::string& folder, std::optional<std::uint64_t> job) {
     std::error_code error;
     std::vector<std::string> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder, error))
@@ -240,23 +270,28 @@ TraceFolder read_trace_folder(const std::string& folder) {
     for (const std::string& file : files) {
         std::string problem;
         auto trace = read_trace(trace_text_of_file(file), problem);
-        if (trace)
+        if (trace) {
+            trace->file = file;
             found.ranks.push_back(std::move(*trace));
-        else
+        } else {
             found.problems.push_back(fmt::format("{}: {}", file, problem));
+        }
     }
     if (found.ranks.empty()) return found;
-    const auto last = std::max_element(found.ranks.begin(), found.ranks.end(),
-                                       [](const RankTrace& a, const RankTrace& b) { return a.started < b.started; });
-    const std::uint64_t job = last->job;
-    const auto others = std::stable_partition(found.ranks.begin(), found.ranks.end(),
-                                              [&](const RankTrace& each) { return each.job == job; });
-    if (others != found.ranks.end())
-        found.problems.push_back(fmt::format("{} files of earlier jobs are left aside", found.ranks.end() - others));
-    found.ranks.erase(others, found.ranks.end());
-    std::sort(found.ranks.begin(), found.ranks.end(),
-              [](const RankTrace& a, const RankTrace& b) { return a.rank < b.rank; });
-    // A rank that was killed while it wrote its text has both.
+    if (!job)
+        job = std::max_element(found.ranks.begin(), found.ranks.end(), [](const RankTrace& a, const RankTrace& b) {
+                  return a.started < b.started;
+              })->job;
+    std::set<std::string> others;
+    for (const RankTrace& each : found.ranks)
+        if (each.job != *job) others.insert(fmt::format("{:016x}", each.job));
+    std::erase_if(found.ranks, [&](const RankTrace& each) { return each.job != *job; });
+    if (!others.empty())
+        found.problems.push_back(
+            fmt::format("other jobs in this folder are left aside; --job takes one of {}", fmt::join(others, ", ")));
+    std::stable_sort(found.ranks.begin(), found.ranks.end(),
+                     [](const RankTrace& a, const RankTrace& b) { return a.rank < b.rank; });
+    // A rank that was killed when its text was written has both.
     const auto twice = std::unique(found.ranks.begin(), found.ranks.end(),
                                    [](const RankTrace& a, const RankTrace& b) { return a.rank == b.rank; });
     found.ranks.erase(twice, found.ranks.end());

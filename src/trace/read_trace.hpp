@@ -59,20 +59,22 @@ struct RankTrace {
     std::string host;
     std::string mpi_library;
     std::uint64_t overwritten = 0;
+    std::uint64_t left_out = 0;           // steps and runs of calls whose records have given way
+    std::string file;                     // that it was read from
     std::vector<TracedCollective> calls;  // by begin
 };
 
 // What is wrong, in `problem`, where there is none. Steps of calls that are not there any more are left out.
 std::optional<RankTrace> read_trace(std::string_view text, std::string& problem);
 
-// A folder of LIBHCOLL_TRACE: the ranks of its last job.
+// A folder of LIBHCOLL_TRACE: the ranks of its last job, or of the one of that number.
 struct TraceFolder {
     std::vector<RankTrace> ranks;       // in order
     std::vector<std::string> problems;  // of files that cannot be read, or are of other jobs
 };
 // May throw std::runtime_error where there is no such folder.
-TraceFolder read_trace_folder(const std::string& folder);
-// The text of a file of either kind; empty where it is neither.
+TraceFolder read_trace_folder(const std::string& folder, std::optional<std::uint64_t> job = std::nullopt);
+// The text of a file of either kind; empty where it is neither, or cannot be read.
 std::string trace_text_of_file(const std::string& path);
 
 }  // namespace hcoll

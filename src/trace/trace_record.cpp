@@ -35,21 +35,16 @@ std::uint64_t TraceClocks::common(std::uint64_t process_time) const {
 }
 
 std::int64_t TraceView::time(std::uint64_t process_time) const {
-    return static_cast<std::int64_t>(header.clocks.common(process_time) - header.origin);
+    constexpr std::int64_t most = std::int64_t{1} << 60;
+    return std::clamp(static_cast<std::int64_t>(header.clocks.common(process_time) - header.origin), -most, most);
 }
 
 std::uint64_t TraceView::overwritten() const { return header.written > ring.size() ? header.written - ring.size() : 0; }
 
-std::vector<TraceRecord> TraceView::records() const {
-    std::vector<TraceRecord> found;
-    const std::uint64_t count = std::min<std::uint64_t>(header.written, ring.size());
-    found.reserve(count);
-    for (std::uint64_t i = 0; i < count; ++i) {
-        const TraceRecord& record = ring[(header.written - count + i) % ring.size()];
-        if (record.kind != TraceKind::none && static_cast<std::size_t>(record.kind) < trace_kind_count)
-            found.push_back(record);
-    }
-    return found;
+const TraceCommunicator* TraceView::communicator_of(std::uint64_t number) const {
+    const TraceRecord& of = record(number);
+    if (of.communicator >= communicators.size() || communicators[of.communicator].since >= number) return nullptr;
+    return &communicators[of.communicator];
 }
 
 bool TraceLayout::is_one(std::span<const std::byte> bytes) {

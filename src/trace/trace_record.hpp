@@ -54,8 +54,10 @@ struct TraceRecord {
 };
 static_assert(sizeof(TraceRecord) == 64, "a cache line");
 
+// One of the last communicators: its place may have been another one's, of which records from before `since` are.
 struct TraceCommunicator {
-    std::uint64_t key = 0;  // the same on all its ranks
+    std::uint64_t key = 0;    // the same on all its ranks
+    std::uint64_t since = 0;  // so many records had been begun
     std::int32_t rank = 0;
     std::int32_t size = 0;
     TraceText name = 0;
@@ -108,10 +110,17 @@ struct TraceView {
 
     // Any record may hold any number: the process may have been killed while it wrote.
     std::string_view text(TraceText offset) const;
-    // In nanoseconds since the origin, of all ranks alike.
+    // In nanoseconds since the origin, of all ranks alike; not more than some centuries.
     std::int64_t time(std::uint64_t process_time) const;
-    // Those that there are, the oldest first.
-    std::vector<TraceRecord> records() const;
+    // Those that there are: their numbers, from 1 on, the oldest first.
+    std::uint64_t first() const { return overwritten() + 1; }
+    std::uint64_t last() const { return header.written; }
+    const TraceRecord& record(std::uint64_t number) const { return ring[(number - 1) % ring.size()]; }
+    bool is_one(const TraceRecord& record) const {
+        return record.kind != TraceKind::none && static_cast<std::size_t>(record.kind) < trace_kind_count;
+    }
+    // nullptr where it is not known any more.
+    const TraceCommunicator* communicator_of(std::uint64_t number) const;
     std::uint64_t overwritten() const;
 };
 

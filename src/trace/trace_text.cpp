@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -27,7 +28,7 @@ std::string_view text_of(const std::array<char, size>& from) {
 }
 
 std::string microseconds(std::int64_t nanoseconds) {
-    const std::int64_t size = nanoseconds < 0 ? -(nanoseconds + 1) + 1 : nanoseconds;
+    const auto size = static_cast<std::uint64_t>(nanoseconds < 0 ? -nanoseconds : nanoseconds);
     return fmt::format("{}{}.{:03}", nanoseconds < 0 ? "-" : "", size / 1000, size % 1000);
 }
 
@@ -35,13 +36,25 @@ bool is_of_thread(TraceKind kind) { return kind == TraceKind::call || kind == Tr
 
 class Writer {
 public:
-    explicit Writer(const TraceView& view) : view_(view) {}
+    Writer(const TraceView& view, const std::function<void(std::string_view)>& write) : view_(view), write_(write) {}
 
-    std::string text() {
-        std::vector<TraceRecord> records = view_.records();
-        std::stable_sort(records.begin(), records.end(), [](const TraceRecord& a, const TraceRecord& b) {
-            // What lies within another one comes after it.
-            return a.begin != b.begin ? a.begin < b.begin : end_of(a) > end_of(b);
+    void write() {
+        // By begin; what lies within another one comes after it.
+        const std::uint64_t first = view_.first();
+        // A copy of what they are sorted by: a thread that is in a call may yet end a record.
+        struct Place {
+            std::uint64_t begin;
+            std::uint64_t end;
+            std::uint64_t number;
+        };
+        std::vector<Place> order;
+        order.reserve(view_.last() - first + 1);
+        for (std::uint64_t number = first; number <= view_.last(); ++number) {
+            const TraceRecord record = view_.record(number);
+            if (view_.is_one(record)) order.push_back({record.begin, end_of(record), number});
+        }
+        std::sort(order.begin(), order.end(), [](const Place& a, const Place& b) {
+            return std::tie(a.begin, b.end, a.number) < std::tie(b.begin, a.end, b.number);
         });
         add("{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"libhcoll_trace\":1,\"job\":\"{:016x}\",\"started\":{},"
             "\"rank\":{},\"ranks\":{},\"node\":{},\"socket\":{},\"host\":{},\"mpi_library\":{},\"clocks\":{},"
@@ -52,7 +65,10 @@ public:
         add("{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"name\":{1}}}}},\n"
             "{{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"sort_index\":{0}}}}}",
             rank(), json_string(fmt::format("rank {} on {}", rank(), text_of(view_.header.host))));
-        for (const TraceRecord& record : records) add_event(record);
+        for (const Place& each : order) {
+            add_event(each.number);
+            if (text_.size() >= piece) flush();
+        }
         for (const int thread : threads_) {
             const std::string name = thread >= first_lane_of_steps
                                          ? fmt::format("steps {}", thread - first_lane_of_steps)
@@ -61,10 +77,16 @@ public:
                 rank(), thread, name);
         }
         text_ += "\n]}\n";
-        return std::move(text_);
+        flush();
     }
 
 private:
+    static constexpr std::size_t piece = 1U << 16U;
+
+    void flush() {
+        write_(text_);
+        text_.clear();
+    }
     static std::uint64_t end_of(const TraceRecord& record) { return record.end == 0 ? ~std::uint64_t{0} : record.end; }
 
     template <typename... Values>
@@ -111,7 +133,8 @@ private:
         return found->second;
     }
 
-    void add_event(const TraceRecord& record) {
+    void add_event(std::uint64_t number) {
+        const TraceRecord& record = view_.record(number);
         const std::int64_t begin = view_.time(record.begin);
         const int thread = row(record);
         threads_.insert(thread);
@@ -121,14 +144,12 @@ private:
             text_ += ",\"ph\":\"B\"";
         else
             add(",\"ph\":\"X\",\"dur\":{}", microseconds(std::max<std::int64_t>(view_.time(record.end) - begin, 0)));
-        if (record.kind != TraceKind::function) add_arguments(record);
+        if (record.kind != TraceKind::function) add_arguments(record, view_.communicator_of(number));
         text_ += '}';
     }
 
-    void add_arguments(const TraceRecord& record) {
-        const bool is_known = record.communicator < view_.communicators.size();
-        const TraceCommunicator communicator =
-            is_known ? view_.communicators[record.communicator] : TraceCommunicator{};
+    void add_arguments(const TraceRecord& record, const TraceCommunicator* known) {
+        const TraceCommunicator communicator = known != nullptr ? *known : TraceCommunicator{};
         add(",\"args\":{{\"key\":\"{:016x}\",\"number\":{},\"bytes\":{}", communicator.key, record.number,
             record.bytes);
         if (record.kind == TraceKind::call || record.kind == TraceKind::run) {
@@ -147,6 +168,7 @@ private:
     }
 
     const TraceView& view_;
+    const std::function<void(std::string_view)>& write_;
     std::string text_;
     std::vector<std::uint64_t> lanes_;  // until when each is in use
     std::set<int> threads_;
@@ -155,6 +177,14 @@ private:
 
 }  // namespace
 
-std::string trace_text(const TraceView& view) { return Writer(view).text(); }
+void write_trace_text(const TraceView& view, const std::function<void(std::string_view)>& write) {
+    Writer(view, write).write();
+}
+
+std::string trace_text(const TraceView& view) {
+    std::string text;
+    write_trace_text(view, [&](std::string_view piece) { text += piece; });
+    return text;
+}
 
 }  // namespace hcoll

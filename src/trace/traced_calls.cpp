@@ -30,7 +30,10 @@ std::int64_t TracedCallOfAll::begin() const {
 std::int64_t TracedCallOfAll::end() const {
     std::int64_t last = std::numeric_limits<std::int64_t>::min();
     for (const TracedCollective* each : ranks)
-        if (each != nullptr) last = std::max(last, each->span.end);
+        if (each != nullptr) {
+            last = std::max(last, each->span.end);
+            for (const TracedSpan& run : each->in_background) last = std::max(last, run.end);
+        }
     return last;
 }
 
@@ -47,6 +50,7 @@ int TracedCallOfAll::world_rank(int rank) const {
 
 CallSplit TracedCallOfAll::split(int rank, const CallArrivals& arrivals) const {
     const TracedCollective& each = *ranks[static_cast<std::size_t>(rank)];
+    if (!is_split()) return {.waiting = 0, .algorithm = each.span.end - each.span.begin};
     return split_call(each.collective, each.bytes != 0, each.root == rank, each.span.begin, each.span.end, arrivals);
 }
 
@@ -69,6 +73,7 @@ std::vector<TracedCallOfAll> collectives_of(std::span<const RankTrace> ranks) {
     std::map<std::pair<std::uint64_t, std::uint64_t>, TracedCallOfAll> calls;
     for (const RankTrace& rank : ranks)
         for (const TracedCollective& each : rank.calls) {
+            if (static_cast<std::size_t>(each.size) > 64 + 16 * ranks.size()) continue;
             TracedCallOfAll& call = calls[{each.key, each.number}];
             if (call.ranks.empty()) {
                 call.ranks.resize(static_cast<std::size_t>(each.size));
@@ -76,6 +81,11 @@ std::vector<TracedCallOfAll> collectives_of(std::span<const RankTrace> ranks) {
             }
             const auto place = static_cast<std::size_t>(each.rank);
             if (place >= call.ranks.size() || call.ranks[place] != nullptr) continue;
+            if (const auto other = std::find_if(call.ranks.begin(), call.ranks.end(),
+                                                [](const TracedCollective* known) { return known != nullptr; });
+                other != call.ranks.end() &&
+                ((*other)->collective != each.collective || (*other)->form != each.form || (*other)->root != each.root))
+                continue;
             call.ranks[place] = &each;
             call.world_ranks[place] = rank.rank;
         }

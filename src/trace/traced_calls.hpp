@@ -20,14 +20,18 @@ struct TracedCallOfAll {
     bool is_complete() const;
     bool is_over() const;
     std::int64_t begin() const;      // of the first
-    std::int64_t end() const;        // of the last
+    std::int64_t end() const;        // of the last, or of what it runs in the background
     int world_rank(int rank) const;  // -1: not known
-    // Who came last, too.
+    // Can it be told who waited for whom? Not of calls that do not block, nor where a rank's record is missing.
+    bool is_split() const { return is_complete() && any().form == CallForm::blocking; }
+    // Of one that can be split: who came last, too.
     CallArrivals arrivals(int& last) const;
+    // Of others all is the algorithm's.
     CallSplit split(int rank, const CallArrivals& arrivals) const;
 };
 
-// The collectives of a job, by their begin. `ranks` outlive them.
+// The collectives of a job, by their begin. `ranks` outlive them. A rank's record that contradicts the others' is none of them, nor are those of communicators of very many more ranks
+// than there are traces.
 std::vector<TracedCallOfAll> collectives_of(std::span<const RankTrace> ranks);
 
 // A send and a receive of one call that are the same message.

@@ -41,10 +41,13 @@ public:
     // There is none any more, and nothing is left of what is no text yet. While nobody is in a call.
     static void give_up();
 
-    // A communicator of the application: its number for records; no_communicator where there are too many. `key`: the same on all its ranks.
+    // A communicator of the application: its number for records, until so many others have come that it has to give way. `key`: the same on all its ranks.
     int know(std::uint64_t key, std::string_view name, int rank, int size);
+    bool knows(int communicator, std::uint64_t key) const {
+        return communicator != no_communicator && communicators_[communicator].key == key;
+    }
     // Of a text that records name. 0 where there are too many. Takes a lock for one that is new.
-    TraceText text(std::string_view text);
+    TraceText text(std::string_view text) { return this->text(text, TraceHeader::text_bytes); }
 
     // Begins now, which `record` is told.
     Id begin(TraceRecord& record);
@@ -53,35 +56,37 @@ public:
     // Where it has not given way meanwhile: is over now, which is returned, or has another name.
     std::uint64_t end(Id id);
     void set_name(Id id, TraceText name);
+    // It is as if it had never been.
+    void forget(Id id);
     // The same of one that is not to be lost: where it has given way, it is noted once more.
     void end(Id id, const TraceRecord& record);
     // The process's clock, in nanoseconds.
     static std::uint64_t now();
 
     void set_clocks(const TraceClocks& clocks);
-    // No more records; the file becomes a text. What went wrong, in words. Once.
+    // No more records; the file becomes a text, but for one of more than 16 MB, which hcoll-info reads as it is. What went wrong, in words. Once.
     std::optional<std::string> finish();
 
 private:
-    explicit Tracer(std::string folder, std::byte* memory, std::size_t bytes);
+    explicit Tracer(std::string name, std::byte* memory, std::size_t bytes);
+    TraceText text(std::string_view text, std::size_t room);
     std::atomic_ref<std::uint64_t> written() { return std::atomic_ref(header_.written); }
-    TraceRecord* place(Id id) { return &ring_[(id - 1) % header_.capacity]; }
-    bool is_there(Id id) {
-        return id != no_record && written().load(std::memory_order_relaxed) - id < header_.capacity;
-    }
-    TraceText new_text(std::string_view text);
-    std::string file(std::string_view ending) const;
+    TraceRecord* place(Id id) { return &ring_[(id - 1) % capacity_]; }
+    bool is_there(Id id) { return id != no_record && written().load(std::memory_order_relaxed) - id < capacity_; }
+    TraceText new_text(std::string_view text, std::size_t room);
 
     static std::atomic<Tracer*> instance_;
     static Tracer* opened_;
-    const std::string folder_;
+    const std::string name_;  // of the file, without its ending
     std::byte* const memory_;
     const std::size_t bytes_;
     TraceHeader& header_;
     TraceCommunicator* const communicators_;
     char* const texts_;
     TraceRecord* const ring_;
-    std::mutex mutex_;  // of communicators, texts and clocks
+    const std::uint64_t capacity_;  // not the header's, which is in a file
+    std::uint64_t known_ = 0;       // communicators, in all
+    std::mutex mutex_;              // of communicators, texts and clocks
     std::atomic<bool> is_over_{false};
     struct Hash {
         using is_transparent = void;

@@ -301,7 +301,11 @@ const std::vector<Setting>& registry() {
          "that was killed had noted is there, too",
          true,
          [](Settings& settings, std::string_view text) -> Problem {
-             settings.trace_folder = text;
+             const std::optional<bool> is_on = parse_switch(text);
+             if (is_on == true)
+                 return fmt::format("'{}' is neither off nor the name of a folder (of one that is called so: ./{})",
+                                    text, text);
+             settings.trace_folder = is_on == false ? "off" : std::string(text);
              return std::nullopt;
          },
          [](const Settings& settings) { return settings.trace_folder; }},

@@ -126,7 +126,10 @@ struct Settings {
     bool watches() const { return watchdog.kind != WatchLimit::Kind::off; }
     bool traces() const { return trace_folder != "off"; }
     bool reports() const { return report != "0"; }
-    bool observes_calls() const { return check != CheckMode::off || verify != 0 || watches() || traces() || reports(); }
+    // Where ranks keep to their neighbors, nobody asks all of them.
+    bool observes_calls() const {
+        return check != CheckMode::off || verify != 0 || (!sparse && (watches() || traces() || reports()));
+    }
     bool leave_all_to_vendor() const {
         const auto is_vendor = [](const AlgorithmChoice& each) { return each.kind == AlgorithmChoice::Kind::vendor; };
         return std::all_of(choices.begin(), choices.end(), is_vendor) &&

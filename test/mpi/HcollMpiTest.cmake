@@ -13,6 +13,8 @@ function(hcoll_add_mpi_program name flavour)
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include")
     # Libraries first: a linked-in profiling tool must come before MPI.
     target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} hcoll_mpi_${flavour} hcoll_warnings Threads::Threads)
+    # They are compiled for longer than they compute.
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${HCOLL_TEST_BIN}")
 endfunction()
 

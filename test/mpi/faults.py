@@ -29,7 +29,7 @@ OF_MPI_LIBRARIES = ("mpich_", "vader_segment", "sem.")
 PATIENCE = 240
 
 
-def processes_of(mark, program):
+def processes_of(name, mark, program):
     """Of the job, by what is in their environment: those that run `program`, or any."""
     found = []
     for entry in os.listdir("/proc"):
@@ -37,7 +37,7 @@ def processes_of(mark, program):
             continue
         try:
             with open(f"/proc/{entry}/environ", "rb") as file:
-                if f"{MARK}={mark}\0".encode() not in file.read():
+                if f"{name}={mark}\0".encode() not in file.read():
                     continue
             if program is None or os.path.basename(os.readlink(f"/proc/{entry}/exe")).startswith(program):
                 found.append(int(entry))
@@ -74,7 +74,8 @@ class Fault:
     def run(self, flavour, build, environment):
         """What is wrong, "" where nothing is; None where the job was over before anything could happen."""
         before = shared_files()
-        command = self.job.command(flavour, build)
+        folder = tempfile.TemporaryDirectory()
+        command = self.job.command(flavour, build, os.path.join(folder.name, "trace"))
         self.command = shlex.join(command)
         with tempfile.NamedTemporaryFile("r", errors="replace") as output, open(output.name, "wb") as write_end:
             job = subprocess.Popen(command, env={**environment, MARK: self.mark}, stdout=write_end, stderr=subprocess.STDOUT)
@@ -100,6 +101,7 @@ class Fault:
         if not problem and hit and not self.is_kill and status != 0:
             problem = f"the job of which a rank was stopped ends with {status}"
         left = self.wait_for_end_of_all()
+        folder.cleanup()
         if not problem and left:
             problem = f"processes stay: {left}"
         for process in left:
@@ -112,7 +114,7 @@ class Fault:
     def find_victim(self, job, output):
         """One of the ranks, as soon as MPI_Init is over; None where the job ends before. (Open MPI's launcher may hang where a rank is killed in it.)"""
         while job.poll() is None:
-            ranks = processes_of(self.mark, self.job.program)
+            ranks = processes_of(MARK, self.mark, self.job.program)
             output.seek(0)
             if len(ranks) >= self.job.ranks and "HCOLL_TEST_SEED=" in output.read():
                 return sorted(ranks)[int(self.victim * self.job.ranks)]
@@ -121,7 +123,7 @@ class Fault:
 
     def wait_for_end_of_all(self):
         end = time.monotonic() + 10
-        while (left := processes_of(self.mark, None)) and time.monotonic() < end:
+        while (left := processes_of(MARK, self.mark, None)) and time.monotonic() < end:
             time.sleep(0.05)
         return left
 

@@ -14,6 +14,7 @@ import random
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -91,10 +92,13 @@ class Job:
         self.settings["LIBHCOLL_VERIFY"] = draw.choice(["0", "0", "1", "3"])
         # Calls are noted; nobody is to be accused.
         self.settings["LIBHCOLL_WATCHDOG"] = draw.choice(["off", "24h"])
+        self.traces = draw.choice([False, False, True]) and self.settings["LIBHCOLL_SPARSE"] == "0"
 
-    def command(self, flavour, build):
+    def command(self, flavour, build, trace_folder):
         command = [os.path.join(SOURCE, "scripts", "mpirun-test"), flavour, str(self.ranks)]
         settings = {**self.settings, "LD_PRELOAD": os.path.join(build, "lib", "libhcoll.so")}
+        if self.traces:
+            settings["LIBHCOLL_TRACE"] = trace_folder
         for name, value in settings.items():
             command += ["-e", f"{name}={value}"]
         return [*command, "--", os.path.join(build, "test", "bin", f"{self.program}.{flavour}"), *self.options]
@@ -122,9 +126,10 @@ def main():
     while (arguments.jobs is None or done < arguments.jobs) and (
             arguments.seconds is None or time.monotonic() - start < arguments.seconds):
         job = Job(number + done, algorithms)
-        command = job.command(arguments.flavour, build)
-        result = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if result.returncode != 0 or any(f"LIBHCOLL_{said}" in result.stdout + result.stderr for said in ("CHECK: ", "VERIFY: ", "WATCHDOG: rank")):
+        with tempfile.TemporaryDirectory() as folder:
+            command = job.command(arguments.flavour, build, os.path.join(folder, "trace"))
+            result = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if result.returncode != 0 or any(f"LIBHCOLL_{said}" in result.stdout + result.stderr for said in ("CHECK: ", "VERIFY: ", "WATCHDOG: rank", "TRACE: ")):
             failed.append(job.number)
             print(f"job {job.number} ended with {result.returncode}; again: {os.path.relpath(__file__)} {arguments.flavour} "
                   f"--build {arguments.build} --first {job.number}\n{shlex.join(command)}\n{result.stdout}{result.stderr}",

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import xml.etree.ElementTree
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -26,10 +27,13 @@ def expect(is_so, what, output=""):
 
 
 class Job:
-    def __init__(self, arguments, folder, settings=(), program=()):
+    def __init__(self, arguments, folder, settings=(), program=(), shim=None):
         self.folder = folder
+        preload = os.path.join(arguments.build, "lib", "libhcoll.so")
+        if shim is not None:
+            preload = os.path.join(arguments.build, "test", "lib", shim) + ":" + preload
         command = [os.path.join(SOURCE, "scripts", "mpirun-test"), arguments.flavour, str(RANKS)]
-        for setting in [f"LD_PRELOAD={os.path.join(arguments.build, 'lib', 'libhcoll.so')}", f"LIBHCOLL_TRACE={folder}",
+        for setting in [f"LD_PRELOAD={preload}", f"LIBHCOLL_TRACE={folder}",
                         "LIBHCOLL_SETUP_CALLS=1", *settings]:
             command += ["-e", setting]
         command += ["--", os.path.join(arguments.build, "test", "bin", f"traced.{arguments.flavour}"), *program]
@@ -50,7 +54,7 @@ def info(arguments, *options):
 
 def check_files(job, what):
     """The text of each rank, as a viewer takes it."""
-    expect(job.files(".json") == [f"rank-{rank:06}.json" for rank in range(RANKS)], f"{what}: a text of each rank",
+    expect([name[:11] for name in job.files(".json")] == [f"rank-{rank:06}" for rank in range(RANKS)], f"{what}: a text of each rank",
            str(os.listdir(job.folder)))
     expect(not job.files(".events"), f"{what}: nothing else is left")
     for rank, name in enumerate(job.files(".json")):
@@ -68,7 +72,7 @@ def check_files(job, what):
         for event in events:
             rows.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"]))
         for row, spans in rows.items():
-            if row >= 100:
+            if row >= 1000:
                 spans.sort()
                 expect(all(a[1] <= b[0] + 0.002 for a, b in zip(spans, spans[1:])), f"{what}: a row's steps follow one another")
 
@@ -135,9 +139,6 @@ def run_shared(arguments, folder):
     expect(job.status == 0 and "LIBHCOLL" not in job.output, "shared: the job goes on", job.output)
     check_files(job, "shared")
     check_late_rank(explained(arguments, job, "shared"), "shared")
-    # Once more into the same folder: what was there is gone.
-    again = Job(arguments, job.folder)
-    check_files(again, "again")
 
 
 def run_vendor(arguments, folder):
@@ -174,6 +175,21 @@ def run_report(arguments, folder):
     expect("waiting for late ranks: " in job.output and f"for rank {RANKS - 1}, in " in job.output, "report: in words", job.output)
 
 
+def run_clocks(arguments, folder):
+    """Clocks of two nodes that are a thousand seconds apart, and drift apart by 50 ppm."""
+    path = os.path.join(folder, "clocks.json")
+    job = Job(arguments, os.path.join(folder, "clocks"), ["LIBHCOLL_TOPOLOGY=2x2", "HCOLL_TEST_CLOCK_NODE=2", f"LIBHCOLL_REPORT={path}"],
+              shim="libshifted_clock.so")
+    expect(job.status == 0 and "LIBHCOLL" not in job.output, "clocks: the job goes on", job.output)
+    document = explained(arguments, job, "clocks")
+    check_late_rank(document, "clocks")
+    expect(document["seconds"] < 100, "clocks: times are those of one clock", json.dumps(document)[:400])
+    with open(path, encoding="utf-8") as file:
+        report = json.load(file)
+    expect(report["late_ranks"][0]["rank"] == RANKS - 1, "clocks: the report, too", json.dumps(report["late_ranks"]))
+    expect(sum(row["seconds_of_all_ranks"] for row in report["collectives"]) < 100, "clocks: the report's times", json.dumps(report))
+
+
 def run_little_memory(arguments, folder):
     """The oldest records give way."""
     job = Job(arguments, os.path.join(folder, "little"), ["LIBHCOLL_TRACE_MEMORY=64k"], ["--rounds", "2000", "--late", "-1"])
@@ -198,6 +214,45 @@ def run_deaths(arguments, folder):
             check_late_rank(document, end)
 
 
+def run_several_jobs(arguments, folder):
+    """Jobs that write into one folder at the same time: each has files of its own, and the last one is explained unless another is asked for."""
+    place = os.path.join(folder, "several")
+    jobs = [threading.Thread(target=lambda: ends.append(Job(arguments, place).status)) for _ in range(3)]
+    ends = []
+    for each in jobs:
+        each.start()
+    for each in jobs:
+        each.join()
+    names = os.listdir(place)
+    numbers = sorted({name.split(".")[1] for name in names})
+    expect(ends == [0, 0, 0] and len(names) == 3 * RANKS and len(numbers) == 3, "several jobs: all go on, and each has files of its own",
+           f"{ends} {sorted(names)}")
+    for number in numbers:
+        status, text, errors = info(arguments, "--trace", place, "--json", "--job", number)
+        expect(status == 0 and json.loads(text)["traced_ranks"] == RANKS, "several jobs: each is explained", errors)
+    status, _, errors = info(arguments, "--trace", place)
+    expect(status == 0 and "other jobs" in errors and "--job" in errors, "several jobs: one of them is, and it is said", errors)
+    status, _, errors = info(arguments, "--trace", place, "--job", "xyz")
+    expect(status == 2, "several jobs: what is no number", errors)
+
+
+def run_exit(arguments, folder):
+    """Ranks that end without MPI_Finalize write, too. The folder is where the job was started, wherever the program goes."""
+    if arguments.flavour == "mpich":
+        job = Job(arguments, os.path.join(folder, "exit"), (), ["--end", "exit"])
+        expect(len(job.files(".json")) == RANKS, "exit: a text of each rank", job.output + str(os.listdir(job.folder)))
+    start = os.getcwd()
+    os.makedirs(os.path.join(folder, "start"))
+    try:
+        os.chdir(os.path.join(folder, "start"))
+        job = Job(arguments, "relative", (), ["--go-to", folder])
+    finally:
+        os.chdir(start)
+    job.folder = os.path.join(folder, "start", "relative")
+    expect(job.status == 0 and not os.path.exists(os.path.join(folder, "relative")), "another folder: it is where the job was started", job.output)
+    check_files(job, "another folder")
+
+
 def run_mistakes(arguments, folder):
     place = os.path.join(folder, "file")
     with open(place, "w", encoding="utf-8") as file:
@@ -207,6 +262,8 @@ def run_mistakes(arguments, folder):
            "no folder: one line, and the job goes on", job.output)
     job = Job(arguments, os.path.join(folder, "sparse"), ["LIBHCOLL_SPARSE=1"])
     expect(job.status == 0 and job.output.count("LIBHCOLL_TRACE: nothing is traced") == 1, "sparse: the job goes on", job.output)
+    job = Job(arguments, "1")
+    expect(job.status == 0 and "'1' is neither off nor the name of a folder" in job.output, "no name: it is said", job.output)
     status, _, errors = info(arguments, "--trace", os.path.join(folder, "nowhere"))
     expect(status == 2 and "nowhere" in errors, "hcoll-info: no such folder", errors)
     os.makedirs(os.path.join(folder, "empty"))
@@ -226,7 +283,7 @@ def main():
     parser.add_argument("--build", required=True)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for part in (run_plans, run_shared, run_report, run_vendor, run_little_memory, run_deaths, run_mistakes):
+        for part in (run_plans, run_shared, run_report, run_clocks, run_vendor, run_little_memory, run_deaths, run_several_jobs, run_exit, run_mistakes):
             part(arguments, folder)
     print("PASS" if not failures else f"FAIL: {len(failures)}")
     return 1 if failures else 0

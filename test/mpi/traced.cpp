@@ -2,6 +2,7 @@
 //
 //   --rounds N       rounds of calls (default 20)
 //   --late RANK      is late in each round (default: the last one; -1: nobody)
+//   --go-to FOLDER   where the program goes after MPI_Init
 //   --end finalize|exit|kill|abort    how the first rank ends (default: finalize)
 #include "../support/program.hpp"
 
@@ -31,8 +32,10 @@ int main(int argc, char** argv) {
     Program program(argc, argv, "traced");
     const int rounds = static_cast<int>(program.options().number("--rounds", 20));
     const int late = static_cast<int>(program.options().number("--late", program.size() - 1));
+    const std::string folder = program.options().text("--go-to", "");
     const std::string end = program.options().text("--end", "finalize");
     program.options().reject_rest();
+    if (!folder.empty()) require(chdir(folder.c_str()) == 0, "the folder is there");
     MPI_Comm comm = MPI_COMM_NULL;
     check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     check(MPI_Comm_set_name(comm, "the \"traced\" <one>"));

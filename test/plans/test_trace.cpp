@@ -58,7 +58,7 @@ public:
         record.name = what;
         return record;
     }
-    std::string file(const char* ending) const { return folder_.path() + "/rank-000002." + ending; }
+    std::string file(const char* ending) const { return folder_.path() + "/rank-000002.000000000000004d." + ending; }
     RankTrace read(const char* ending = "json") const {
         std::string why;
         auto trace = read_trace(trace_text_of_file(file(ending)), why);
@@ -191,21 +191,112 @@ TEST(Tracer, AFolderThatCannotBeMadeIsNamed) {
     EXPECT_EQ(Tracer::get(), nullptr);
 }
 
-TEST(Tracer, TextsAndCommunicatorsThatAreTooManyAreNone) {
-    Traced traced;
-    int known = 0;
+TEST(Tracer, TextsThatAreTooManyAreNoneAndNamesLeaveRoomForWhatRuns) {
+    const Traced traced;
     for (int i = 0; i < 1000; ++i)
-        if (Tracer::get()->know(static_cast<std::uint64_t>(i), "one", 0, 1) != Tracer::no_communicator) ++known;
-    EXPECT_EQ(known, static_cast<int>(TraceHeader::most_communicators) - 1);
+        EXPECT_NE(
+            Tracer::get()->know(1000 + static_cast<std::uint64_t>(i), std::string(200, 'n') + std::to_string(i), 0, 1),
+            Tracer::no_communicator);
+    EXPECT_NE(Tracer::get()->text("an algorithm"), 0);
     std::size_t bytes = 0;
     TraceText text = 0;
     do {
         text = Tracer::get()->text(std::string(500, 'a') + std::to_string(bytes));
         bytes += 500;
     } while (text != 0);
-    EXPECT_GT(bytes, TraceHeader::text_bytes / 2);
+    EXPECT_GT(bytes, TraceHeader::text_bytes / 4);
     EXPECT_EQ(Tracer::get()->text("MPI_COMM_WORLD"), Tracer::get()->text(std::string("MPI_COMM_WORLD")));
-    EXPECT_EQ(Tracer::get()->text("one with\0nothing in it"), Tracer::get()->text("one with"));
+}
+
+// Of the last ones all is there; of those before them it is counted that something is not.
+TEST(Tracer, VeryManyCommunicatorsGiveWayAsRecordsDo) {
+    Traced traced(8192);
+    constexpr std::uint64_t communicators = TraceHeader::most_communicators + 100;
+    int first = 0;
+    for (std::uint64_t i = 1; i <= communicators; ++i) {
+        const int known = Tracer::get()->know(i, "number " + std::to_string(i), 0, 1);
+        if (i == 1) first = known;
+        TraceRecord call = traced.call(1);
+        call.communicator = static_cast<std::uint16_t>(known);
+        Tracer::get()->end(Tracer::get()->begin(call), call);
+        TracedRun run(call, 1);
+        run.end(run.begin({.kind = StepKind::send, .peer = 0, .tag = 0, .step = 0, .segment = 0, .units = 1},
+                          StepTrace::now));
+    }
+    EXPECT_FALSE(Tracer::get()->knows(first, 1));
+    EXPECT_FALSE(Tracer::get()->finish());
+    const RankTrace trace = traced.read();
+    ASSERT_EQ(trace.calls.size(), TraceHeader::most_communicators);
+    EXPECT_EQ(trace.left_out, communicators - TraceHeader::most_communicators);
+    for (std::size_t i = 0; i < trace.calls.size(); ++i) {
+        const std::uint64_t key = communicators - TraceHeader::most_communicators + 1 + i;
+        EXPECT_EQ(trace.calls[i].key, key);
+        EXPECT_EQ(trace.calls[i].communicator, "number " + std::to_string(key));
+        EXPECT_EQ(trace.calls[i].steps.size(), 1U);
+    }
+}
+
+TEST(Tracer, JobsInOneFolderDoNotTouchEachOther) {
+    const TemporaryFolder folder;
+    TraceHeader header;
+    header.job = 1;
+    ASSERT_FALSE(Tracer::open({.folder = folder.path(), .bytes = 4096, .header = header}));
+    Tracer::begin();
+    const std::string own = folder.path() + "/rank-000000.0000000000000001";
+    const std::string other = folder.path() + "/rank-000000.0000000000000002";
+    std::ofstream(other + ".events") << "another job's";
+    TraceRecord record;
+    record.kind = TraceKind::function;
+    record.name = Tracer::get()->text("MPI_Comm_dup");
+    Tracer::get()->end(Tracer::get()->begin(record), record);
+    // As if the same job had a second such rank.
+    EXPECT_TRUE(Tracer::open({.folder = folder.path(), .bytes = 4096, .header = header}).has_value());
+    EXPECT_FALSE(Tracer::get()->finish());
+    EXPECT_TRUE(std::filesystem::exists(own + ".json"));
+    EXPECT_FALSE(std::filesystem::exists(own + ".events"));
+    EXPECT_TRUE(std::filesystem::exists(other + ".events"));
+    Tracer::give_up();
+}
+
+TEST(Tracer, WhatIsLongStaysAsItIs) {
+    Traced traced((17U << 20U) / sizeof(TraceRecord));
+    TraceRecord call = traced.call(1);
+    Tracer::get()->end(Tracer::get()->begin(call), call);
+    EXPECT_FALSE(Tracer::get()->finish());
+    EXPECT_FALSE(std::filesystem::exists(traced.file("json")));
+    EXPECT_EQ(traced.read("events").calls.size(), 1U);
+}
+
+TEST(Tracer, ACallThatWasRefusedIsForgotten) {
+    Traced traced;
+    TraceRecord wrong = traced.call(1);
+    Tracer::get()->forget(Tracer::get()->begin(wrong));
+    TraceRecord right = traced.call(1);
+    Tracer::get()->end(Tracer::get()->begin(right), right);
+    EXPECT_FALSE(Tracer::get()->finish());
+    ASSERT_EQ(traced.read().calls.size(), 1U);
+}
+
+// A persistent collective is made once; its runs go on.
+TEST(Tracer, RunsOfACallThatHasGivenWayAreExplained) {
+    Traced traced(64);
+    TraceRecord made = traced.call(1);
+    made.form = static_cast<std::uint8_t>(CallForm::persistent);
+    Tracer::get()->end(Tracer::get()->begin(made), made);
+    TracedRun run(made, 1);
+    for (int i = 0; i < 100; ++i) {
+        run.begin_run();
+        run.end(run.begin({.kind = StepKind::send, .peer = 1, .tag = 0, .step = 0, .segment = 0, .units = 1},
+                          StepTrace::now));
+        run.end_run();
+    }
+    EXPECT_FALSE(Tracer::get()->finish());
+    const RankTrace trace = traced.read();
+    ASSERT_EQ(trace.calls.size(), 1U);
+    EXPECT_EQ(trace.calls[0].form, CallForm::persistent);
+    EXPECT_EQ(trace.calls[0].in_background.size(), 32U);
+    EXPECT_EQ(trace.calls[0].steps.size(), 32U);
+    EXPECT_EQ(trace.calls[0].runs, "han:segment=64k");
 }
 
 // ---- the clock ------------------------------------------------------------------------------------------------------------
@@ -290,8 +381,9 @@ TEST(Arrivals, WhatIsKeptIsBoundedAndHasTheSameNumbersOnRanksThatMakeMoreCalls) 
     EXPECT_GT(in_common, most / 16);
     // Of many communicators with one call each.
     Arrivals once(most);
-    for (std::uint64_t key = 1; key < 1000; ++key) once.add({.key = key, .number = 1});
+    for (std::uint64_t key = 1; key < 1000; ++key) once.add({.key = key * 0x123456789abcdefU, .number = 1});
     EXPECT_LE(once.calls().size(), most);
+    EXPECT_GT(once.calls().size(), most / 8);
 }
 
 // ---- explaining ----------------------------------------------------------------------------------------------------------
@@ -312,6 +404,8 @@ std::vector<RankTrace> job_of(int ranks) {
                        .host = "n" + std::to_string(rank / 2),
                        .mpi_library = {},
                        .overwritten = 0,
+                       .left_out = 0,
+                       .file = {},
                        .calls = {}});
     return job;
 }
@@ -498,6 +592,53 @@ TEST(ExplainTrace, WhatIsNotCompleteIsCountedAndLeftOut) {
     EXPECT_NE(explanation_text(explain_trace(job)).find("of 1 ranks there is no trace"), std::string::npos);
 }
 
+TEST(ExplainTrace, WhoWasLateInACallThatIsNotCompleteIsNotSaid) {
+    std::vector<RankTrace> job = job_of(3);
+    add_call(job, 1, 1, Collective::bcast, 10 * us, 90 * us, 0);
+    add_call(job, 2, 1, Collective::bcast, 60 * us, 90 * us, 0);
+    const auto calls = collectives_of(job);
+    EXPECT_EQ(path_of(calls.at(0)), "between 1 10-90; ");
+    const std::string text = call_trace_text(job, calls[0]);
+    EXPECT_NE(text.find("who was late cannot be told"), std::string::npos) << text;
+    EXPECT_EQ(text.find("has not come"), std::string::npos) << text;
+}
+
+TEST(ExplainTrace, CallsThatContradictOneAnotherAreNoPair) {
+    std::vector<RankTrace> job = job_of(2);
+    add_call(job, 0, 1, Collective::bcast, 0, 10 * us, 0);
+    add_call(job, 1, 1, Collective::barrier, 0, 10 * us);
+    add_call(job, 0, 2, Collective::bcast, 20 * us, 30 * us, 0);
+    add_call(job, 1, 2, Collective::bcast, 20 * us, 30 * us, 1);
+    EXPECT_EQ(explain_trace(job).incomplete, 2U);
+}
+
+TEST(ExplainTrace, CallsThatDoNotBlockAreNotSplit) {
+    std::vector<RankTrace> job = job_of(2);
+    for (int rank = 0; rank < 2; ++rank) {
+        auto& call = add_call(job, rank, 1, Collective::allreduce, rank * 50 * us, (rank * 50 + 1) * us);
+        call.form = CallForm::nonblocking;
+        call.in_background = {{rank * 50 * us, 80 * us, true}};
+    }
+    const TraceExplanation found = explain_trace(job);
+    EXPECT_EQ(found.waiting, 0);
+    EXPECT_EQ(found.places.at(0).time, (80 + 30) * us);
+    const auto calls = collectives_of(job);
+    EXPECT_EQ(calls.at(0).end(), 80 * us);
+    const std::string text = call_trace_text(job, calls[0]);
+    EXPECT_NE(text.find("rank 1 runs it from 50.000 to 80.000 us"), std::string::npos) << text;
+}
+
+TEST(ExplainTrace, ClocksThatCannotBeRightAreSaid) {
+    std::vector<RankTrace> job = job_of(2);
+    add_call(job, 0, 1, Collective::bcast, 0, 50 * us, 0).steps = {step(TraceKind::send, 1, 40 * us, 41 * us)};
+    add_call(job, 1, 1, Collective::bcast, 0, 50 * us, 0).steps = {step(TraceKind::recv, 0, 10 * us, 33 * us)};
+    job[1].clocks = 1;
+    const TraceExplanation found = explain_trace(job);
+    EXPECT_EQ(found.clock_error, 7 * us);
+    EXPECT_EQ(found.compared_once, 1);
+    EXPECT_NE(explanation_text(found).find("clocks are off by 7.000 us or more"), std::string::npos);
+}
+
 TEST(ReadTraceFolder, TheLastJobCounts) {
     const TemporaryFolder folder;
     const auto write = [&](int rank, const char* job, int started) {
@@ -510,12 +651,14 @@ TEST(ReadTraceFolder, TheLastJobCounts) {
     write(2, "cd", 10);
     std::ofstream(folder.path() + "/rank-000009.json") << "{";
     std::ofstream(folder.path() + "/rank-000008.events") << "hcolltr1";
+    std::filesystem::create_directory(folder.path() + "/rank-000007.json");
     std::ofstream(folder.path() + "/notes.txt") << "of no rank";
     const TraceFolder found = read_trace_folder(folder.path());
     ASSERT_EQ(found.ranks.size(), 2U);
     EXPECT_EQ(found.ranks[0].rank, 0);
     EXPECT_EQ(found.ranks[1].rank, 1);
-    EXPECT_EQ(found.problems.size(), 3U);
+    EXPECT_EQ(found.problems.size(), 4U);
+    EXPECT_EQ(read_trace_folder(folder.path(), 0xcd).ranks.at(0).rank, 2);
     EXPECT_THROW(read_trace_folder(folder.path() + "/nowhere"), std::runtime_error);
 }
 

@@ -14,6 +14,7 @@
 #include "intercept/types/datatype.hpp"
 #include "intercept/types/packing_transport.hpp"
 #include "progress/background/callers_part.hpp"
+#include "trace/traced_run.hpp"
 
 namespace hcoll {
 
@@ -93,12 +94,13 @@ public:
     // `status` says.
     template <typename Begin>
     bool advance(Begin&& begin, Part part, bool& has_moved, int& status) noexcept {
-        if (trace_ == nullptr) [[likely]]
+        if (!StepTrace::may_be_any()) [[likely]]
             return move(begin, part, has_moved, status);
+        // Whatever call this thread is in, these are no steps of that one.
         const StepTrace::Scope scope(trace_.get());
-        if (!is_started_) trace_->begin_run();
+        if (trace_ != nullptr && !is_started_) trace_->begin_run();
         const bool is_over = move(begin, part, has_moved, status);
-        if (is_over) trace_->end_run();
+        if (trace_ != nullptr && is_over) trace_->end_run();
         return is_over;
     }
 

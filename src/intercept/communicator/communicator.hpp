@@ -97,6 +97,9 @@ public:
     // By which number the process's WatchRecord knows it.
     int watched_as() const { return watched_as_; }
     void set_watched_as(int number) { watched_as_ = number; }
+    // By which all its ranks know it there.
+    std::uint64_t record_key() const { return record_key_; }
+    void set_record_key(std::uint64_t key) { record_key_ = key; }
     // The same of its Tracer.
     int traced_as() const { return traced_as_; }
     void set_traced_as(int number) { traced_as_ = number; }
@@ -211,6 +214,7 @@ private:
     std::uint64_t observed_calls_ = 0;
     int watched_as_ = WatchRecord::unknown;
     int traced_as_ = -1;  // Tracer::no_communicator
+    std::uint64_t record_key_ = 0;
     std::uint64_t made_ = 0;
     std::uint64_t calls_ = 0;                      // that were counted
     std::uint64_t bytes_ = 0;                      // of those

@@ -33,25 +33,21 @@ void find_onward(const hcoll_vendor& library) {
 
 void (*set_wrapper)(int, void*) = nullptr;
 
+bool is_traced = false;  // on all ranks alike
+
 // On all ranks alike: what of it there is memory for.
 bool start_times(const Settings& settings) {
     const bool is_wanted = settings.traces() || settings.reports();
     if (!is_wanted) return false;
     const int rank = Process::get().world_rank();
-    if (settings.sparse) {
-        if (rank == 0 && settings.traces())
-            log_line(LogLevel::warn,
-                     "LIBHCOLL_TRACE: nothing is traced, since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors");
-        return false;
-    }
     if (CommonTime::start(settings) == nullptr) {
         if (rank == 0 && settings.traces())
             log_line(LogLevel::warn, "LIBHCOLL_TRACE: nothing is traced, since a rank has no memory for it");
         return false;
     }
-    const bool traces = settings.traces() && start_trace(settings);
+    is_traced = settings.traces() && start_trace(settings);
     const bool reports = settings.reports() && start_late_report();
-    return traces || reports;
+    return is_traced || reports;
 }
 
 // Calls of collectives come by those that observe them from now on.
@@ -62,7 +58,7 @@ void observe_calls(const Settings& settings) {
 #include "intercept/observed/observed_functions.def"
 #undef HCOLL_OBSERVED_FUNCTION
 #undef HCOLL_OBSERVED_EXTENSION_FUNCTION
-    if (!settings.watches() && !settings.traces() && !settings.reports()) return;
+    if (settings.sparse || (!settings.watches() && !settings.traces() && !settings.reports())) return;
     if (!start_record(settings)) {
         if (Process::get().world_rank() == 0)
             log_line(LogLevel::warn, "nothing is watched or traced, since a rank has no memory for it");
@@ -87,13 +83,14 @@ void observe_calls(const Settings& settings) {
 
 void finish_observing(bool is_in_mpi) {
     CommonTime* time = CommonTime::get();
-    if (time != nullptr && is_in_mpi) {
+    if (time == nullptr) return;
+    if (is_in_mpi) {
         // Without it times are those of the first comparison.
         (void)time->compare();
         finish_late_report();
-        time->end();
     }
-    finish_trace();
+    if (is_traced) finish_trace(is_in_mpi);
+    if (is_in_mpi) time->end();
 }
 
 }  // namespace

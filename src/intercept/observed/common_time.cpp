@@ -1,7 +1,6 @@
 #include "intercept/observed/common_time.hpp"
 
 #include "intercept/process/errors_return.hpp"
-#include "intercept/process/process.hpp"
 #include "intercept/process/together.hpp"
 
 namespace hcoll {
@@ -22,11 +21,13 @@ CommonTime* CommonTime::start(const Settings& settings) {
                                                              .world_ranks = &whole_world,
                                                              .layout = settings.topology});
     });
-    is_well = is_well && made->placement_ != nullptr;
+    // In MPI_Finalize all of them will have to come.
+    is_well = is_well && made->placement_ != nullptr && Process::get().sees_finalize();
     if (is_true_anywhere(!is_well, MPI_COMM_WORLD)) return nullptr;
-    if (mpi.Comm_dup(MPI_COMM_WORLD, &made->communicator_) != MPI_SUCCESS) return nullptr;
+    is_well = mpi.Comm_dup(MPI_COMM_WORLD, &made->communicator_) == MPI_SUCCESS;
+    if (is_true_anywhere(!is_well, MPI_COMM_WORLD)) return nullptr;
     mpi.Comm_set_errhandler(made->communicator_, MPI_ERRORS_RETURN);
-    if (is_true_anywhere(!made->compare(), made->communicator_)) return nullptr;
+    if (is_true_anywhere(!made->compare(), MPI_COMM_WORLD)) return nullptr;
     instance_ = made.release();
     return instance_;
 }

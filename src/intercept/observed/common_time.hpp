@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "intercept/communicator/common_clock.hpp"
+#include "intercept/process/process.hpp"
 #include "topology/placement.hpp"
 #include "trace/trace_record.hpp"
-#include "tuning/settings.hpp"
 
 namespace hcoll {
 

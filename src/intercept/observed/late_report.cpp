@@ -36,9 +36,11 @@ public:
             came_[2 * i] = common_time(each.begin);
             if (each.is_root) came_[2 * i + 1] = came_[2 * i];
         });
-        if (!reduce(came_, MPI_MAX)) return std::nullopt;
+        const bool has_come = reduce(came_, MPI_MAX);
         for_mine([&](std::size_t i, const Arrival& each) { split(i, each); });
-        if (!reduce(sums_, MPI_SUM) || !reduce(late_, MPI_MAX) || rank_ != 0) return std::nullopt;
+        const bool has_sums = reduce(sums_, MPI_SUM);
+        const bool has_late = reduce(late_, MPI_MAX);
+        if (!has_come || !has_sums || !has_late || rank_ != 0) return std::nullopt;
         std::optional<LateRanksSplit> found;
         (void)has_memory_for([&] { found = summed_up(); });
         return found;
@@ -50,6 +52,10 @@ private:
         std::uint64_t number;
         friend auto operator<=>(const Call&, const Call&) = default;
     };
+    // What is no pair, by what ranks say of it, does not meet.
+    static Call call_of(const Arrival& arrival) {
+        return {arrival.key * collective_count + static_cast<std::uint64_t>(arrival.collective), arrival.number};
+    }
     struct Mine {
         std::size_t place;  // among the calls
         const Arrival* arrival;
@@ -58,32 +64,31 @@ private:
     // All memory is taken before any rank waits for another's.
     bool prepare() {
         std::uint64_t count = rank_ == 0 ? noted->calls().size() : 0;
-        if (mpi.Bcast(&count, 1, MPI_UINT64_T, 0, comm_) != MPI_SUCCESS) return false;
-        const bool has_memory = has_memory_for([&] {
-            calls_.resize(count);
-            came_.assign(2 * count, nothing);
-            late_.assign(count, nothing);
-            sums_.assign(3 * count, 0);
-            own_.reserve(noted->calls().size());
-            mine_.reserve(noted->calls().size());
-        });
+        const bool is_told = mpi.Bcast(&count, 1, MPI_UINT64_T, 0, comm_) == MPI_SUCCESS;
+        const bool has_memory = is_told && has_memory_for([&] {
+                                    calls_.resize(count);
+                                    came_.assign(2 * count, nothing);
+                                    late_.assign(count, nothing);
+                                    sums_.assign(3 * count, 0);
+                                    own_.reserve(noted->calls().size());
+                                    mine_.reserve(noted->calls().size());
+                                });
         if (is_true_anywhere(!has_memory, comm_)) return false;
         if (rank_ == 0)
-            for (std::size_t i = 0; i < count; ++i) calls_[i] = {noted->calls()[i].key, noted->calls()[i].number};
+            for (std::size_t i = 0; i < count; ++i) calls_[i] = call_of(noted->calls()[i]);
         constexpr int words = sizeof(Call) / sizeof(std::uint64_t);
         return mpi.Bcast(calls_.data(), static_cast<int>(count) * words, MPI_UINT64_T, 0, comm_) == MPI_SUCCESS;
     }
 
     void find_mine() {
         for (const Arrival& each : noted->calls()) own_.push_back(&each);
-        const auto call_of = [](const Arrival* each) { return Call{each->key, each->number}; };
         std::sort(own_.begin(), own_.end(),
-                  [&](const Arrival* a, const Arrival* b) { return call_of(a) < call_of(b); });
+                  [](const Arrival* a, const Arrival* b) { return call_of(*a) < call_of(*b); });
         for (std::size_t i = 0; i < calls_.size(); ++i) {
             const auto found =
                 std::lower_bound(own_.begin(), own_.end(), calls_[i],
-                                 [&](const Arrival* each, const Call& call) { return call_of(each) < call; });
-            if (found != own_.end() && call_of(*found) == calls_[i]) mine_.push_back({i, *found});
+                                 [](const Arrival* each, const Call& call) { return call_of(*each) < call; });
+            if (found != own_.end() && call_of(**found) == calls_[i]) mine_.push_back({i, *found});
         }
     }
 

@@ -150,6 +150,7 @@ int ObservedCall::end(int status, const MPI_Request* request) {
     if (communicator_ != nullptr && is_error_of_arguments(status)) {
         communicator_->uncount_observed();
         if (watched_) watched_->make_void();
+        if (traced_) traced_->make_void();
         return status;
     }
     if (came_ != 0) note_arrival(went);
@@ -182,8 +183,9 @@ void ObservedCall::note_arrival(std::uint64_t went) const {
                     .has_bytes = call_.bytes != 0,
                     .is_root = call_.root == communicator_->rank()};
     // Without it nobody learns of this call.
-    if (has_memory_for([&] { arrival.key = WatchRecord::get()->key(known_to_record(*communicator_)); }))
-        arrivals()->add(arrival);
+    if (!has_memory_for([&] { (void)known_to_record(*communicator_); })) return;
+    arrival.key = communicator_->record_key();
+    arrivals()->add(arrival);
 }
 
 std::unique_ptr<AfterResult> ObservedCall::after_result() {

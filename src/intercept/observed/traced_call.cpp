@@ -3,7 +3,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <array>
 #include <ctime>
 #include <optional>
 #include <string>
@@ -20,15 +19,13 @@ namespace hcoll {
 namespace {
 
 int traced_as(Communicator& communicator) {
-    if (communicator.traced_as() == Tracer::no_communicator) {
-        const int watched = known_to_record(communicator);
-        const WatchRecord& record = *WatchRecord::get();
-        // The application may have named it since it was made.
-        std::string name = record.name(watched);
-        if (std::string now = communicator_text(communicator.handle()); !name.starts_with(now)) name = std::move(now);
-        communicator.set_traced_as(
-            Tracer::get()->know(record.key(watched), name, communicator.rank(), communicator.size()));
-    }
+    Tracer& tracer = *Tracer::get();
+    const int watched = known_to_record(communicator);
+    if (tracer.knows(communicator.traced_as(), communicator.record_key())) return communicator.traced_as();
+    // The application may have named it since it was made.
+    std::string name = WatchRecord::get()->name(watched);
+    if (std::string now = communicator_text(communicator.handle()); !name.starts_with(now)) name = std::move(now);
+    communicator.set_traced_as(tracer.know(communicator.record_key(), name, communicator.rank(), communicator.size()));
     return communicator.traced_as();
 }
 
@@ -74,16 +71,20 @@ TraceHeader header_of(const Job& job, int rank, int size) {
     return header;
 }
 
-// How many ranks have no file; one of them says why.
-void tell_problem(const std::optional<std::string>& problem, int rank, int size) {
-    const std::array<int, 2> mine = {problem ? 1 : 0, problem ? size - rank : 0};
-    std::array<int, 2> all{};
-    if (mpi.Allreduce(mine.data(), all.data(), 1, MPI_INT, MPI_SUM, CommonTime::get()->communicator()) != MPI_SUCCESS ||
-        mpi.Allreduce(&mine[1], &all[1], 1, MPI_INT, MPI_MAX, CommonTime::get()->communicator()) != MPI_SUCCESS)
-        return;
-    if (all[0] != 0 && size - all[1] == rank)
-        log_line(LogLevel::warn, "LIBHCOLL_TRACE: {} of {} ranks trace nothing: {}", all[0], size,
-                 problem.value_or("there is no memory for it"));
+// How many ranks have a problem; one of them says which.
+void tell_problem(const std::optional<std::string>& problem, std::string_view what) {
+    const MPI_Comm communicator = CommonTime::get()->communicator();
+    const int rank = Process::get().world_rank();
+    int size = 1;
+    mpi.Comm_size(communicator, &size);
+    const int mine = problem ? 1 : 0;
+    const int mine_from_behind = problem ? size - rank : 0;
+    int all = 0;
+    int first_from_behind = 0;
+    const int counted = mpi.Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, communicator);
+    const int found = mpi.Allreduce(&mine_from_behind, &first_from_behind, 1, MPI_INT, MPI_MAX, communicator);
+    if (counted == MPI_SUCCESS && found == MPI_SUCCESS && problem && size - first_from_behind == rank)
+        log_line(LogLevel::warn, "LIBHCOLL_TRACE: {} of {} ranks {}: {}", all, size, what, *problem);
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ bool start_trace(const Settings& settings) {
             {.folder = settings.trace_folder, .bytes = settings.trace_memory, .header = header_of(job, rank, size)});
     });
     if (!has_memory) problem = "there is no memory for it";
-    tell_problem(problem, rank, size);
+    tell_problem(problem, "trace nothing");
     if (is_true_anywhere(!is_well, time.communicator())) {
         Tracer::give_up();
         return false;
@@ -113,13 +114,18 @@ bool start_trace(const Settings& settings) {
     return true;
 }
 
-void finish_trace() {
+void finish_trace(bool is_in_mpi) {
     Tracer* tracer = Tracer::get();
-    if (tracer == nullptr) return;
-    tracer->set_clocks(CommonTime::get()->clocks());
     std::optional<std::string> problem;
-    if (!has_memory_for([&] { problem = tracer->finish(); })) problem = "there is no memory to write it";
-    if (problem) log_line(LogLevel::warn, "LIBHCOLL_TRACE: {}", *problem);
+    if (tracer != nullptr) {
+        tracer->set_clocks(CommonTime::get()->clocks());
+        bool has_memory = has_memory_for([&] { problem = tracer->finish(); });
+        if (!has_memory) has_memory = has_memory_for([&] { problem = "there is no memory to write it"; });
+    }
+    if (is_in_mpi)
+        tell_problem(problem, "could not write what they have traced");
+    else if (problem)
+        log_line(LogLevel::warn, "LIBHCOLL_TRACE: {}", *problem);
 }
 
 TracedCall::TracedCall(Communicator& communicator, const CallDescription& call, std::uint64_t number,
@@ -130,7 +136,14 @@ TracedCall::TracedCall(Communicator& communicator, const CallDescription& call, 
       run_(record_, unit_bytes),
       scope_(&run_) {}
 
-TracedCall::~TracedCall() { Tracer::get()->end(id_, record_); }
+TracedCall::~TracedCall() {
+    if (record_.kind != TraceKind::none) Tracer::get()->end(id_, record_);
+}
+
+void TracedCall::make_void() {
+    record_.kind = TraceKind::none;
+    Tracer::get()->forget(id_);
+}
 
 void TracedCall::decide(std::string_view what) {
     record_.name = Tracer::get()->text(what);

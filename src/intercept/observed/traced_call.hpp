@@ -13,8 +13,8 @@ namespace hcoll {
 // In MPI_Init, on all ranks of MPI_COMM_WORLD, which have a CommonTime: each opens a file. The same answer on all: false where nobody
 // traces, which rank 0 says. Who cannot write traces nothing, and one rank says how many these are.
 bool start_trace(const Settings& settings);
-// At the end of MPI or of the process: the file becomes a text.
-void finish_trace();
+// On all ranks in MPI_Finalize, or (`is_in_mpi` false) at the end of the process: the file becomes a text.
+void finish_trace(bool is_in_mpi);
 
 // While it exists, this thread is in that collective. Only where a process traces.
 class TracedCall {
@@ -26,6 +26,8 @@ public:
     TracedCall& operator=(const TracedCall&) = delete;
 
     void decide(std::string_view what);
+    // It was an error of this rank alone.
+    void make_void();
     // Of what it has begun, and goes on behind it. May throw std::bad_alloc.
     std::unique_ptr<TracedRun> run() const { return std::make_unique<TracedRun>(record_, unit_bytes_); }
 

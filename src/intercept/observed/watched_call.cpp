@@ -54,15 +54,31 @@ std::uint64_t key_of(MPI_Request request) {
     return key;
 }
 
+void set_known(Communicator& communicator, int number) {
+    communicator.set_watched_as(number);
+    communicator.set_record_key(WatchRecord::get()->key(number));
+}
+
+// A name that goes into another one: of duplicates of duplicates it would grow and grow.
+std::string shortened(std::string name) {
+    constexpr std::size_t most = 100;
+    if (name.size() > most) name = name.substr(0, most) + "...";
+    return name;
+}
+
 // In one piece: no line of another rank comes between.
 void say(std::string_view text) { log_line(LogLevel::error, "LIBHCOLL_WATCHDOG: {}", text); }
 
 }  // namespace
 
 int known_to_record(Communicator& communicator) {
-    if (communicator.watched_as() == WatchRecord::unknown)
-        communicator.set_watched_as(WatchRecord::get()->know(
-            communicator_text(communicator.handle()), members_of(communicator.handle(), communicator.size()), 0));
+    if (communicator.watched_as() == WatchRecord::unknown) {
+        // The world's number is its own, whenever it is used first.
+        const std::uint64_t birth = communicator.handle() == MPI_COMM_WORLD ? 1 : 0;
+        set_known(communicator,
+                  WatchRecord::get()->know(communicator_text(communicator.handle()),
+                                           members_of(communicator.handle(), communicator.size()), birth));
+    }
     return communicator.watched_as();
 }
 
@@ -111,9 +127,9 @@ void note_birth(MPI_Comm parent, MPI_Comm made, bool by_all) {
         WatchRecord& record = *WatchRecord::get();
         const int of = known_to_record(*from);
         std::string name = communicator_text(made);
-        if (by_all) name += fmt::format(" (the {} made of {})", ordinal_text(number), record.name(of));
-        born->set_watched_as(
-            record.know(std::move(name), members_of(made, born->size()), by_all ? record.key(of) * 31 + number : 0));
+        if (by_all) name += fmt::format(" (the {} made of {})", ordinal_text(number), shortened(record.name(of)));
+        set_known(*born, record.know(std::move(name), members_of(made, born->size()),
+                                     by_all ? record.key(of) * 31 + number : 0));
     });
 }
 
@@ -127,12 +143,6 @@ bool start_record(const Settings& settings) {
 
 bool start_watch(const Settings& settings) {
     const int rank = Process::get().world_rank();
-    if (settings.sparse) {
-        if (rank == 0)
-            log_line(LogLevel::warn,
-                     "LIBHCOLL_WATCHDOG: nobody watches, since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors");
-        return false;
-    }
     int size = 1;
     mpi.Comm_size(MPI_COMM_WORLD, &size);
     std::unique_ptr<WatchSockets> sockets;

@@ -4,8 +4,6 @@
 #include <memory>
 #include <string_view>
 
-#include "trace/traced_run.hpp"
-
 namespace hcoll {
 
 // What has to be over before a request of the application completes, besides its collective.
@@ -21,6 +19,8 @@ public:
     // Asked again and again when the collective has ended with `status`, which it may change; waits for nothing. By who moves the collective.
     virtual bool is_over(int& status) noexcept = 0;
 };
+
+class TracedRun;  // trace/traced_run.hpp
 
 class CallObserver {
 public:

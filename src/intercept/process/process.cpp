@@ -82,6 +82,10 @@ Process::Process(const Opening& opening)
       release_communicators_(opening.release_communicators),
       process_id_(getpid()),
       local_(parse_settings(hcoll_environment(), warnings_)) {
+    // Where the job was started, not where the application goes from there.
+    if (local_.report.ends_with(".json")) make_absolute(local_.report);
+    if (local_.traces()) make_absolute(local_.trace_folder);
+    if (local_.learn_file != "off") make_absolute(learn_path_ = local_.learn_file);
     publish(make_agreed(local_));
     for (char& letter : library_line_)
         if (letter == '\t') letter = ' ';
@@ -90,10 +94,17 @@ Process::Process(const Opening& opening)
     set_log_level(local_.log);
     if (local_.report != "0") report_ = std::make_unique<Report>();
     notes_calls_ = report_ != nullptr;
-    // Where the job was started, not where the application goes from there.
-    if (local_.report.ends_with(".json")) local_.report = std::filesystem::absolute(local_.report);
-    if (local_.traces()) local_.trace_folder = std::filesystem::absolute(local_.trace_folder);
-    if (local_.learn_file != "off") learn_path_ = std::filesystem::absolute(local_.learn_file);
+}
+
+// Of a process whose folder is gone it stays as it is, and fails where it is used.
+void Process::make_absolute(std::string& path) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+    if (error)
+        warnings_.push_back(
+            fmt::format("{} is below the working directory, which cannot be told: {}", path, error.message()));
+    else
+        path = absolute.string();
 }
 
 void Process::publish(std::shared_ptr<const AgreedSettings> agreed) {
@@ -176,6 +187,10 @@ void Process::start_world(std::string warning) {
     if (settings.enable) Background::get().agree(settings.progress);
     if ((settings.enable || settings.traces() || settings.reports()) && !settings.sparse)
         placements_.start_world(rank, size, settings.topology);
+    if (rank == 0 && settings.sparse && observe_calls_ != nullptr)
+        for (const auto& [is_set, text] : {std::pair{settings.watches(), "LIBHCOLL_WATCHDOG: nobody watches"},
+                                           {settings.traces(), "LIBHCOLL_TRACE: nothing is traced"}})
+            if (is_set) log_line(LogLevel::warn, "{}, since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors", text);
     if (observe_calls_ != nullptr && settings.observes_calls()) {
         has_devices_anywhere_ = is_true_anywhere(DeviceMemory::may_be_any(), MPI_COMM_WORLD);
         notes_calls_ = true;
@@ -293,7 +308,9 @@ void Process::set_finalize_hook() {
     int initialized = 0;
     if (mpi.Initialized(&initialized) != MPI_SUCCESS || initialized == 0) return;
     if (has_finalize_hook_.exchange(true)) return;
-    if (const int status = attach_deletion_hook(MPI_COMM_SELF, on_finalize, nullptr); status != MPI_SUCCESS)
+    const int status = attach_deletion_hook(MPI_COMM_SELF, on_finalize, nullptr);
+    sees_finalize_ = status == MPI_SUCCESS;
+    if (status != MPI_SUCCESS)
         log_line(LogLevel::warn, "MPI_Finalize cannot be seen (MPI error {}); the report may be missing", status);
 }
 

@@ -62,6 +62,8 @@ public:
     bool has_world() const { return has_world_.load(std::memory_order_acquire); }
     // This process's rank there.
     int world_rank() const { return world_rank_; }
+    // Will finish() be called in MPI_Finalize?
+    bool sees_finalize() const { return sees_finalize_; }
     // The MPI library, as it names itself.
     const std::string& library_line() const { return library_line_; }
     // Had any of its processes a session before? Then some communicator may have been used before all ranks had agreed.
@@ -116,6 +118,7 @@ public:
 private:
     explicit Process(const Opening& opening);
     bool spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed, int& has_sessions) const;
+    void make_absolute(std::string& path);
     void publish(std::shared_ptr<const AgreedSettings> agreed);
     void read_table();
     void set_finalize_hook();
@@ -152,6 +155,7 @@ private:
     std::atomic<bool> own_mode_{true};
     std::atomic<bool> finished_{false};
     std::atomic<bool> has_finalize_hook_{false};
+    std::atomic<bool> sees_finalize_{false};
     std::mutex
         mutex_;  // of what follows, of warnings_ and every_agreed_: threads set communicators up at the same time
     // Who prints: the rank in the largest communicator seen, MPI_COMM_WORLD if there is one.

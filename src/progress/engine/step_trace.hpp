@@ -11,6 +11,8 @@ class StepTrace {
 public:
     // That of the run that this thread moves; nullptr where nobody traces.
     static StepTrace* current() { return may_be_any_ ? current_ : nullptr; }
+    // Does anybody trace in this process?
+    static bool may_be_any() { return may_be_any_; }
     // Before the first, and before other threads may be in MPI.
     static void expect() { may_be_any_ = true; }
     // What this thread moves from now on belongs to `trace`, until this is destroyed.
