@@ -141,28 +141,27 @@ private:
         add(",\n{{\"name\":{},\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{}", json_string(name(record)),
             trace_kind_names[static_cast<std::size_t>(record.kind)], rank(), thread, microseconds(begin));
         if (record.end == 0)
-            text_ += ",\"ph\":\"B\"";
+            text_ += R"(,"ph":"B")";
         else
-            add(",\"ph\":\"X\",\"dur\":{}", microseconds(std::max<std::int64_t>(view_.time(record.end) - begin, 0)));
+            add(R"(,"ph":"X","dur":{})", microseconds(std::max<std::int64_t>(view_.time(record.end) - begin, 0)));
         if (record.kind != TraceKind::function) add_arguments(record, view_.communicator_of(number));
         text_ += '}';
     }
 
     void add_arguments(const TraceRecord& record, const TraceCommunicator* known) {
         const TraceCommunicator communicator = known != nullptr ? *known : TraceCommunicator{};
-        add(",\"args\":{{\"key\":\"{:016x}\",\"number\":{},\"bytes\":{}", communicator.key, record.number,
-            record.bytes);
+        add(R"(,"args":{{"key":"{:016x}","number":{},"bytes":{})", communicator.key, record.number, record.bytes);
         if (record.kind == TraceKind::call || record.kind == TraceKind::run) {
-            add(",\"communicator\":{},\"rank\":{},\"size\":{}", text_of_offset(communicator.name), communicator.rank,
+            add(R"(,"communicator":{},"rank":{},"size":{})", text_of_offset(communicator.name), communicator.rank,
                 communicator.size);
-            if (record.peer >= 0) add(",\"root\":{}", record.peer);
-            if (record.operation != 0) add(",\"operation\":{}", text_of_offset(record.operation));
-            if (record.type != 0) add(",\"type\":{}", text_of_offset(record.type));
-            if (record.name != 0) add(",\"runs\":{}", text_of_offset(record.name));
+            if (record.peer >= 0) add(R"(,"root":{})", record.peer);
+            if (record.operation != 0) add(R"(,"operation":{})", text_of_offset(record.operation));
+            if (record.type != 0) add(R"(,"type":{})", text_of_offset(record.type));
+            if (record.name != 0) add(R"(,"runs":{})", text_of_offset(record.name));
         } else {
-            add(",\"peer\":{}", record.peer);
-            if (record.kind != TraceKind::wait) add(",\"step\":{},\"segment\":{}", record.step, record.segment);
-            if (record.kind == TraceKind::send || record.kind == TraceKind::recv) add(",\"tag\":{}", record.tag);
+            add(R"(,"peer":{})", record.peer);
+            if (record.kind != TraceKind::wait) add(R"(,"step":{},"segment":{})", record.step, record.segment);
+            if (record.kind == TraceKind::send || record.kind == TraceKind::recv) add(R"(,"tag":{})", record.tag);
         }
         text_ += '}';
     }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -50,7 +51,8 @@ private:
     struct Call {
         std::uint64_t key;
         std::uint64_t number;
-        friend auto operator<=>(const Call&, const Call&) = default;
+        friend bool operator==(const Call&, const Call&) = default;
+        bool operator<(const Call& other) const { return std::tie(key, number) < std::tie(other.key, other.number); }
     };
     // What is no pair, by what ranks say of it, does not meet.
     static Call call_of(const Arrival& arrival) {

@@ -174,6 +174,7 @@ void ObservedCall::note_decision(std::string_view what) {
 }
 
 void ObservedCall::note_arrival(std::uint64_t went) const {
+    if (communicator_ == nullptr) return;
     Arrival arrival{.number = number_,
                     .begin = came_,
                     .end = went,
@@ -197,6 +198,9 @@ std::unique_ptr<AfterResult> ObservedCall::after_result() {
     return std::make_unique<VerifiedRequest>(*communicator_, arguments_, call_, number_, ran_);
 }
 
-std::unique_ptr<TracedRun> ObservedCall::trace_of_run() { return traced_ ? traced_->run() : nullptr; }
+std::unique_ptr<TracedRun> ObservedCall::trace_of_run() {
+    if (!traced_) return nullptr;
+    return traced_->run();
+}
 
 }  // namespace hcoll

@@ -119,8 +119,8 @@ void finish_trace(bool is_in_mpi) {
     std::optional<std::string> problem;
     if (tracer != nullptr) {
         tracer->set_clocks(CommonTime::get()->clocks());
-        bool has_memory = has_memory_for([&] { problem = tracer->finish(); });
-        if (!has_memory) has_memory = has_memory_for([&] { problem = "there is no memory to write it"; });
+        if (!has_memory_for([&] { problem = tracer->finish(); }))
+            (void)has_memory_for([&] { problem = "there is no memory to write it"; });
     }
     if (is_in_mpi)
         tell_problem(problem, "could not write what they have traced");
