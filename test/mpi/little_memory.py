@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RANKS = 4
@@ -57,7 +58,12 @@ class MemoryGroup:
         return self
 
     def __exit__(self, *_):
-        os.rmdir(self.path)
+        # A process that was killed takes a moment to go.
+        for _ in range(100):
+            try:
+                return os.rmdir(self.path)
+            except OSError:
+                time.sleep(0.1)
 
 
 def run(arguments, with_library, before=None, prefix=()):
