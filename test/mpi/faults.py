@@ -24,7 +24,7 @@ import random_settings
 
 MARK = "HCOLL_FAULTS_JOB"
 # Those of jobs beside this one, and what a killed one leaves of its MPI library's, with this library or without.
-OF_MPI_LIBRARIES = ("mpich_", "vader_segment", "sem.")
+OF_MPI_LIBRARIES = ("mpich_", "ucx_shm_posix", "vader_segment", "sem.")
 # A job that takes longer hangs. Beside other programs on its cores one takes a minute.
 PATIENCE = 240
 
@@ -56,6 +56,19 @@ def send(process, which):
 
 def shared_files():
     return set(os.listdir("/dev/shm"))
+
+
+def end_of_all(name, mark, before):
+    """What a job has left, when its processes have had time to end: "" where there is nothing. They are killed."""
+    end = time.monotonic() + 10
+    while (left := processes_of(name, mark, None)) and time.monotonic() < end:
+        time.sleep(0.05)
+    for process in left:
+        send(process, signal.SIGKILL)
+    if left:
+        return f"processes stay: {left}"
+    new = [file for file in shared_files() - before if not file.startswith(OF_MPI_LIBRARIES)]
+    return f"files stay in /dev/shm: {new}" if new else ""
 
 
 class Fault:
@@ -100,15 +113,9 @@ class Fault:
             problem = "a result is wrong"
         if not problem and hit and not self.is_kill and status != 0:
             problem = f"the job of which a rank was stopped ends with {status}"
-        left = self.wait_for_end_of_all()
+        left = end_of_all(MARK, self.mark, before)
         folder.cleanup()
-        if not problem and left:
-            problem = f"processes stay: {left}"
-        for process in left:
-            send(process, signal.SIGKILL)
-        new = [name for name in shared_files() - before if not name.startswith(OF_MPI_LIBRARIES)]
-        if not problem and new:
-            problem = f"files stay in /dev/shm: {new}"
+        problem = problem or left
         return problem if hit or problem else None
 
     def find_victim(self, job, output):
@@ -120,12 +127,6 @@ class Fault:
                 return sorted(ranks)[int(self.victim * self.job.ranks)]
             time.sleep(0.01)
         return None
-
-    def wait_for_end_of_all(self):
-        end = time.monotonic() + 10
-        while (left := processes_of(MARK, self.mark, None)) and time.monotonic() < end:
-            time.sleep(0.05)
-        return left
 
 
 def main():

@@ -2,8 +2,8 @@
 """Random jobs (random_settings.py) in which one call of the library's fails on one rank: of the system (shared memory, mappings, copies between processes, threads, sockets, files),
 or of the MPI library (messages, tests, communicators).
 
-A job goes on to the right results, by another way where there is one; or, where the MPI library has failed in a collective or a message, it ends with an MPI error. It never hangs, has
-a wrong result or crashes, and leaves nothing behind.
+A job goes on to the right results, by another way where there is one; or, where the MPI library has failed in a collective or a message, it ends with an MPI error. It must never hang, have
+a wrong result or crash, and leaves nothing behind. (docs/results/faults.md: what it has found, and why it is no test yet.)
 
   injected.py FLAVOUR --build DIR [--first NUMBER] [--faults N]
 
@@ -21,7 +21,7 @@ import tempfile
 import time
 
 import random_settings
-from faults import OF_MPI_LIBRARIES, processes_of, send, shared_files
+from faults import end_of_all, shared_files
 
 MARK = "HCOLL_INJECTED_JOB"
 PATIENCE = 120
@@ -71,7 +71,7 @@ class Injection:
     def run(self, flavour, build, environment):
         """What is wrong, "" where nothing is; None where the job did not make that call."""
         before = shared_files()
-        shim = f"libfaulty_system.so" if self.is_system else f"libhcoll_faulty_calls.{flavour}.so"
+        shim = "libfaulty_system.so" if self.is_system else f"libhcoll_faulty_calls.{flavour}.so"
         with tempfile.TemporaryDirectory() as folder:
             command = self.job.command(flavour, build, os.path.join(folder, "trace"))
             preload = command.index(f"LD_PRELOAD={os.path.join(build, 'lib', 'libhcoll.so')}")
@@ -84,17 +84,8 @@ class Injection:
                 status, self.output = done.returncode, done.stdout
             except subprocess.TimeoutExpired as late:
                 status, self.output = None, str(late.output)
-        problem = self.judge(status)
-        end = time.monotonic() + 10
-        while (left := processes_of(MARK, self.mark, None)) and time.monotonic() < end:
-            time.sleep(0.05)
-        if not problem and left:
-            problem = f"processes stay: {left}"
-        for process in left:
-            send(process, 9)
-        new = [name for name in shared_files() - before if not name.startswith(OF_MPI_LIBRARIES)]
-        if not problem and new:
-            problem = f"files stay in /dev/shm: {new}"
+        left = end_of_all(MARK, self.mark, before)
+        problem = self.judge(status) or left
         return problem if problem or f"injected: {self.fault}" in self.output else None
 
     def judge(self, status):
