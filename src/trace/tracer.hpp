@@ -34,8 +34,6 @@ public:
     static Tracer* get() { return instance_.load(std::memory_order_acquire); }
     // What is wrong, in words, where there will be none. May throw std::bad_alloc.
     static std::optional<std::string> open(const SetUp& set_up);
-    // That one, from then on; nullptr: there is none.
-    static Tracer* opened() { return opened_; }
     // There is one from now on.
     static void begin();
     // There is none any more, and nothing is left of what is no text yet. While nobody is in a call.
