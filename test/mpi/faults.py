@@ -140,9 +140,7 @@ def main():
     build = os.path.abspath(arguments.build)
     algorithms = random_settings.known_algorithms(build)
     first = arguments.first if arguments.first is not None else int(time.time()) % 1_000_000 * 100
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIBHCOLL_")}
-    environment.setdefault("HCOLL_TEST_IDLE_YIELD", os.path.join(build, "test", "lib", "libidle_yield.so"))
-    environment["HCOLL_TEST_TIMEOUT"] = str(PATIENCE)
+    environment = random_settings.environment_of_jobs(build, PATIENCE)
     done = {"killed": 0, "stopped": 0}
     failed = []
     number = first

@@ -24,7 +24,7 @@ import random_settings
 from faults import end_of_all, shared_files
 
 MARK = "HCOLL_INJECTED_JOB"
-PATIENCE = 120
+PATIENCE = 60
 # How often a job calls each, about.
 SYSTEM = {"memfd_create": 6, "ftruncate": 6, "fallocate": 6, "posix_fallocate": 1, "mmap": 12, "mprotect": 2, "open": 8, "getrandom": 6,
           "process_vm_readv": 60, "process_vm_writev": 60, "pthread_create": 2, "socket": 2, "eventfd": 1}
@@ -111,9 +111,7 @@ def main():
     build = os.path.abspath(arguments.build)
     algorithms = random_settings.known_algorithms(build)
     first = arguments.first if arguments.first is not None else int(time.time()) % 1_000_000 * 100
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIBHCOLL_")}
-    environment.setdefault("HCOLL_TEST_IDLE_YIELD", os.path.join(build, "test", "lib", "libidle_yield.so"))
-    environment["HCOLL_TEST_TIMEOUT"] = str(PATIENCE)
+    environment = random_settings.environment_of_jobs(build, PATIENCE)
     done = {}
     failed = []
     number = first

@@ -33,6 +33,13 @@ SETTINGS = {"bcast": "LIBHCOLL_BCAST", "reduce": "LIBHCOLL_REDUCE", "allreduce":
             "barrier": "LIBHCOLL_BARRIER"}
 
 
+def environment_of_jobs(build, patience):
+    """No settings of the caller's; a job that takes longer than `patience` seconds hangs."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIBHCOLL_") and name != "HCOLL_TEST_SEED"}
+    environment.setdefault("HCOLL_TEST_IDLE_YIELD", os.path.join(build, "cluster", "libidle_yield.so"))
+    return {**environment, "HCOLL_TEST_TIMEOUT": str(patience)}
+
+
 def known_algorithms(build):
     """What hcoll-info lists for each intercepted collective: name and parameters."""
     output = subprocess.run([os.path.join(build, "bin", "hcoll-info"), "--json"], capture_output=True, text=True, check=True)
@@ -117,9 +124,7 @@ def main():
     build = os.path.abspath(arguments.build)
     algorithms = known_algorithms(build)
     number = arguments.first if arguments.first is not None else int(time.time()) % 1_000_000 * 100
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIBHCOLL_")}
-    environment.setdefault("HCOLL_TEST_IDLE_YIELD", os.path.join(build, "test", "lib", "libidle_yield.so"))
-    environment.setdefault("HCOLL_TEST_TIMEOUT", "60")
+    environment = environment_of_jobs(build, 60)
     start = time.monotonic()
     done = 0
     failed = []

@@ -9,6 +9,8 @@
 
 #include "next_function.hpp"
 
+#include <execinfo.h>
+#include <unistd.h>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +32,8 @@ bool fails(const char* function) {
     const long wanted = std::strtol(fault + length + 1, &end, 10);
     if (*end != ':' || std::string(end + 1) != rank || calls.fetch_add(1) + 1 != wanted) return false;
     std::fprintf(stderr, "injected: %s\n", fault);
+    void* callers[24];
+    backtrace_symbols_fd(callers, backtrace(callers, 24), STDERR_FILENO);
     return true;
 }
 

@@ -30,7 +30,9 @@ bool vendor_checks_arguments(MPI_Comm communicator) {
 
 Screening screen_elements(Communicator& communicator, std::int64_t count, MPI_Datatype type) {
     if (count < 0) return Screening::wrong(MPI_ERR_COUNT);
-    if (type == MPI_DATATYPE_NULL || !communicator.is_valid_type(type)) return Screening::wrong(MPI_ERR_TYPE);
+    if (type == MPI_DATATYPE_NULL) return Screening::wrong(MPI_ERR_TYPE);
+    if (const int error_class = communicator.check_type(type); error_class != MPI_SUCCESS)
+        return Screening::wrong(error_class, error_class == MPI_ERR_TYPE);
     return Screening::fine();
 }
 

@@ -76,6 +76,7 @@ public:
         };
         if (!run_->advance(begin, part, has_moved, outcome_->status)) return false;
         has_run_ = true;
+        if (outcome_->status != MPI_SUCCESS) own_.served.end_job_if_fatal(outcome_->status);
         return complete_if_over(has_moved);
     }
 

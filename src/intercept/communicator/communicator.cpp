@@ -205,11 +205,11 @@ int Communicator::attach(MPI_Comm handle, Communicator*& state) {
     return MPI_SUCCESS;
 }
 
-bool Communicator::is_valid_type(MPI_Datatype type) {
-    if (type == known_type_) return true;
-    if (check_type(type, own_->duplicate) != MPI_SUCCESS) return false;
-    if (is_predefined_type(type)) known_type_ = type;
-    return true;
+int Communicator::check_type(MPI_Datatype type) {
+    if (type == known_type_) return MPI_SUCCESS;
+    const int error_class = hcoll::check_type(type, own_->duplicate);
+    if (error_class == MPI_SUCCESS && is_predefined_type(type)) known_type_ = type;
+    return error_class;
 }
 
 // ---- asked to run something ----
@@ -316,6 +316,7 @@ void Communicator::set_up(bool at_once, bool with_everything) {
 void Communicator::begin_own(ProcessGroup& group, OwnAlgorithms& own) {
     group_ = &group;
     own_ = &own;
+    own.served.set(handle_);
     vendor_only_ = own.decisions->vendor_only;
     nonblocking_vendor_only_ = own.decisions->nonblocking_vendor_only;
     uses_before_ = own.uses;
@@ -335,6 +336,7 @@ void Communicator::give_to_vendor(const char* why) {
 void Communicator::let_go_of_own() {
     OwnAlgorithms* own = std::exchange(own_, nullptr);
     if (own == nullptr) return;
+    own->served.set(MPI_COMM_NULL);
     vendor_only_ = {};
     nonblocking_vendor_only_ = {};
     known_type_ = MPI_DATATYPE_NULL;

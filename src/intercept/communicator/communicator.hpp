@@ -157,8 +157,8 @@ public:
     // Are calls counted, on all ranks alike, until it is time to set up?
     bool is_counting() const { return mode_ == Mode::counting && Process::get().own_mode(); }
     const char* why_counting() const { return why_counting_; }
-    // Is this a type that the vendor would take? Where own algorithms may run only. Cheap for the predefined type that was used last.
-    bool is_valid_type(MPI_Datatype type);
+    // As hcoll::check_type. Where own algorithms may run only. Cheap for the predefined type that was used last.
+    int check_type(MPI_Datatype type);
     // Is it that predefined type? Then it has an extent above 0.
     bool is_known_type(MPI_Datatype type) const { return type == known_type_; }
 

@@ -31,6 +31,20 @@ CallDecisions::CallDecisions(DecisionTables of_blocking, NonblockingTables of_no
         if (!trials[i].empty()) vendor_only[i] = nullptr;
 }
 
+void ServedCommunicator::set(MPI_Comm communicator) {
+    const std::lock_guard lock(mutex_);
+    communicator_ = communicator;
+}
+
+void ServedCommunicator::end_job_if_fatal(int status) {
+    const std::lock_guard lock(mutex_);
+    if (communicator_ == MPI_COMM_NULL) return;
+    MPI_Errhandler handler{};
+    if (mpi.Comm_get_errhandler(communicator_, &handler) != MPI_SUCCESS) return;
+    if (handler == MPI_ERRORS_ARE_FATAL) mpi.Comm_call_errhandler(communicator_, status);
+    mpi.Errhandler_free(&handler);
+}
+
 void OwnAlgorithms::revoke() {
     is_broken = true;
     if (peers != nullptr) peers->give_up(NodeBreak::revoked);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -94,6 +95,20 @@ struct LearningAgreement {
     std::uint64_t nanoseconds = 0;  // that the last one took
 };
 
+// The communicator of the application's that something serves, for whoever moves its collectives in the background.
+class ServedCommunicator {
+public:
+    // MPI_COMM_NULL before it is freed. Waits for who is using it.
+    void set(MPI_Comm communicator);
+    // One of its collectives has failed. Where its errors are fatal the job ends here, not where the request is completed: this rank may first wait for another one that
+    // waits for what it can no longer send. Other handlers are called where the request is completed.
+    void end_job_if_fatal(int status);
+
+private:
+    std::mutex mutex_;
+    MPI_Comm communicator_ = MPI_COMM_NULL;
+};
+
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
 struct OwnAlgorithms {
     OwnAlgorithms(MPI_Comm communicator, int own_rank, const Carriers& of_messages, int largest_tag,
@@ -127,6 +142,7 @@ struct OwnAlgorithms {
     // Frees what is the vendor's: a call of all its ranks, in an order that they share where they free several.
     void free_communicators();
 
+    ServedCommunicator served;
     MPI_Comm duplicate;  // among neighbors, that with the next rank
     int rank;            // of this process in the duplicate
     Carriers carriers;

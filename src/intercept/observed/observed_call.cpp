@@ -22,7 +22,7 @@ bool is_refused(const ObservedArguments::Side& side, Communicator& communicator)
     if (side.count < 0 || side.type == MPI_DATATYPE_NULL) return true;
     if (!is_predefined_type(side.type)) {
         const ErrorsReturn errors_return(communicator.handle());
-        if (check_type(side.type, communicator.handle()) != MPI_SUCCESS) return true;
+        if (check_type(side.type, communicator.handle()) == MPI_ERR_TYPE) return true;
     }
     return side.buffer == nullptr && side.count > 0 && is_predefined_type(side.type);
 }

@@ -4,11 +4,10 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <memory>
-#include <thread>
 #include <vector>
 
+#include "intercept/process/abort_job.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/taken_apart.hpp"
@@ -24,13 +23,6 @@ constexpr int most_told = 10;
 std::atomic<int> told{0};
 
 bool goes_on() { return Process::get().agreed()->settings.check == CheckMode::warn; }
-
-// Launchers (Hydra) lose what was written just before: nothing is waited for here but them.
-void abort_job() {
-    constexpr std::chrono::milliseconds until_launcher_has_read{300};
-    std::this_thread::sleep_for(until_launcher_has_read);
-    mpi.Abort(MPI_COMM_WORLD, 1);
-}
 
 // What all ranks say before one call, and what comes of it.
 class Comparison {
@@ -57,7 +49,7 @@ public:
         if (are_alike(all_)) return true;
         if (rank_ == 0) {
             tell();
-            if (!goes_on()) abort_job();
+            if (!goes_on()) abort_job(1);
         }
         return goes_on();
     }

@@ -45,8 +45,11 @@ int check_type(MPI_Datatype type, MPI_Comm communicator) {
     // From nobody: nothing is written. MPICH looks at the type of a message only if the message has elements.
     static std::byte nothing;
     MPI_Request request = MPI_REQUEST_NULL;
-    const int status = mpi.Irecv(&nothing, 1, type, MPI_PROC_NULL, 0, communicator, &request);
-    return status != MPI_SUCCESS ? status : mpi.Wait(&request, MPI_STATUS_IGNORE);
+    int status = mpi.Irecv(&nothing, 1, type, MPI_PROC_NULL, 0, communicator, &request);
+    if (status == MPI_SUCCESS) status = mpi.Wait(&request, MPI_STATUS_IGNORE);
+    if (status == MPI_SUCCESS) return MPI_SUCCESS;
+    int error_class = MPI_ERR_OTHER;
+    return mpi.Error_class(status, &error_class) == MPI_SUCCESS ? error_class : MPI_ERR_OTHER;
 }
 
 bool may_have_null_buffer(MPI_Datatype type) {

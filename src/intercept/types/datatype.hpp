@@ -29,7 +29,8 @@ struct Extent {
 int get_extent(MPI_Datatype type, Extent& extent);
 
 // Is this a type that messages can be made of: valid and committed? Asks the vendor on `communicator`, whose handler must
-// return errors, before any call is made that reports to another communicator's. Returns an MPI error code.
+// return errors, before any call is made that reports to another communicator's. Returns an error class: MPI_ERR_TYPE where it is
+// none; others where that cannot be known.
 int check_type(MPI_Datatype type, MPI_Comm communicator);
 
 // Where a plan over the bytes of a signature finds the elements at `elements`: side by side; or, where they have gaps, at imaginary
