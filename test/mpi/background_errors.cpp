@@ -2,6 +2,7 @@
 // rank that waits for that collective. Where errors are fatal, the job ends; a hang it would be otherwise.
 //
 //   --persistent   one that is begun again and again
+//   --freed        its communicator is freed while it is under way
 #include "../support/persistent_call.hpp"
 #include "../support/program.hpp"
 
@@ -9,18 +10,17 @@ using namespace hcoll::test;
 
 namespace {
 
-MPI_Request start(bool is_persistent, const int& mine, int& sum) {
+MPI_Request start(bool is_persistent, const int& mine, int& sum, MPI_Comm comm) {
     MPI_Request request = MPI_REQUEST_NULL;
 #if defined(HCOLL_TEST_PERSISTENT)
     if (is_persistent) {
-        check(HCOLL_TEST_PERSISTENT(Allreduce_init)(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
-                                                    &request));
+        check(HCOLL_TEST_PERSISTENT(Allreduce_init)(&mine, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request));
         check(MPI_Start(&request));
         return request;
     }
 #endif
     if (is_persistent) skip("this MPI library has no persistent collectives");
-    check(MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request));
+    check(MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm, &request));
     return request;
 }
 
@@ -29,12 +29,16 @@ MPI_Request start(bool is_persistent, const int& mine, int& sum) {
 int main(int argc, char** argv) {
     Program program(argc, argv, "background_errors");
     const bool is_persistent = program.options().flag("--persistent");
+    const bool is_freed = program.options().flag("--freed");
     program.options().reject_rest();
     require(program.size() == 2, "2 ranks are needed");
     constexpr int tag = 7;
     const int mine = program.rank();
     int sum = -1;
-    MPI_Request request = start(is_persistent, mine, sum);
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    MPI_Request request = start(is_persistent, mine, sum, comm);
+    if (is_freed) check(MPI_Comm_free(&comm));
     if (program.rank() == 1) check(MPI_Recv(nullptr, 0, MPI_INT, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     check(MPI_Wait(&request, MPI_STATUS_IGNORE));
     if (program.rank() == 0) check(MPI_Send(nullptr, 0, MPI_INT, 1, tag, MPI_COMM_WORLD));

@@ -36,6 +36,19 @@ void use(MPI_Comm comm) {
     check(MPI_Barrier(comm));
 }
 
+// What is asked for sends no message that a program could receive.
+void ask_while_receiving(int rank) {
+    int received = -1;
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (rank == 0) check(MPI_Irecv(&received, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &request));
+    ask(MPI_COMM_WORLD, "libhcoll_bcast", "chain");
+    use(MPI_COMM_WORLD);
+    constexpr int sent = 4711;
+    if (rank == 1) check(MPI_Send(&sent, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
+    check(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    require(rank != 0 || received == sent, "a message of somebody else's was received");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -43,6 +56,7 @@ int main(int argc, char** argv) {
     program.options().reject_rest();
     int rank = 0;
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    ask_while_receiving(rank);
     for (int round = 0; round < 3; ++round) {
         MPI_Comm comm = MPI_COMM_NULL;
         check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));

@@ -33,6 +33,12 @@ struct TestType {
         return {op, rank, std::find(narrow_ops.begin(), narrow_ops.end(), op) != narrow_ops.end()};
     }
 
+    [[nodiscard]] bool is_dense() const {
+        std::size_t bytes = 0;
+        for (const Part& part : parts) bytes += part.size;
+        return static_cast<MPI_Aint>(bytes) == extent;
+    }
+
     // Bytes from the first to the last one of 'count' items.
     [[nodiscard]] std::size_t span(std::int64_t count) const {
         if (count == 0) return 0;

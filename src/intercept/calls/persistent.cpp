@@ -114,12 +114,16 @@ public:
         const auto begin = [&](PointToPoint& network, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
             network.begin_persistent(collective_.number_, type, unit_bytes, op);
         };
+        auto& served = collective_.run_->own().served;
         if (!has_run_) {
             if (!collective_.run_->advance(begin, part, has_moved, status_)) return false;
             has_run_ = true;
-            if (status_ != MPI_SUCCESS) collective_.run_->own().served.end_job_if_fatal(status_);
+            if (status_ != MPI_SUCCESS) served.end_job_if_fatal(status_);
         }
-        if (collective_.after_ != nullptr && !collective_.after_->is_over(status_)) return false;
+        if (collective_.after_ != nullptr) {
+            if (!collective_.after_->is_over(status_)) return false;
+            if (status_ != MPI_SUCCESS) served.end_job_if_fatal(status_);
+        }
         has_moved = true;
         collective_.tell(status_);
         return true;

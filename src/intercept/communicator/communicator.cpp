@@ -221,6 +221,14 @@ int Communicator::note_info(MPI_Comm handle, MPI_Info info) {
     if (!Process::get().agreed()->settings.enable) return MPI_SUCCESS;
     std::vector<std::string> mistakes;
     const ChosenCalls chosen = ChosenCalls::of(info, mistakes);
+    // Its edges are made in MPI_Init alone: later a message on it could be received by the application.
+    if (Process::get().agreed()->settings.sparse && handle == MPI_COMM_WORLD) {
+        if (state->rank_ == 0 && !chosen.is_empty())
+            log_line(LogLevel::warn,
+                     "MPI_Comm_set_info: MPI_COMM_WORLD keeps to neighbors (LIBHCOLL_SPARSE=1) and runs what the "
+                     "settings say");
+        return MPI_SUCCESS;
+    }
     // Has any rank something to ask for, and do all ask for the same?
     const ErrorsReturn errors_return(handle);
     const std::uint64_t hash = chosen.hash();
@@ -316,7 +324,7 @@ void Communicator::set_up(bool at_once, bool with_everything) {
 void Communicator::begin_own(ProcessGroup& group, OwnAlgorithms& own) {
     group_ = &group;
     own_ = &own;
-    own.served.set(handle_);
+    own.served.begin(handle_);
     vendor_only_ = own.decisions->vendor_only;
     nonblocking_vendor_only_ = own.decisions->nonblocking_vendor_only;
     uses_before_ = own.uses;
@@ -336,7 +344,7 @@ void Communicator::give_to_vendor(const char* why) {
 void Communicator::let_go_of_own() {
     OwnAlgorithms* own = std::exchange(own_, nullptr);
     if (own == nullptr) return;
-    own->served.set(MPI_COMM_NULL);
+    own->served.end(own->nonblocking.any_under_way());
     vendor_only_ = {};
     nonblocking_vendor_only_ = {};
     known_type_ = MPI_DATATYPE_NULL;

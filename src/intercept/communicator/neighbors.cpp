@@ -12,32 +12,32 @@ namespace hcoll {
 
 namespace {
 
-// Other threads may make communicators of the same ranks.
+// Other threads may make communicators of the same ranks. Messages of MPI_Comm_create_group may have its tag.
 constexpr int tag_of_edges = 31007;
+constexpr int tag_of_outcomes = 31008;
 
-// A neighbor waits for what this rank cannot tell it.
-void expect_message(int status) {
+// A neighbor waits for what this rank cannot do or tell it.
+void expect(int status) {
     if (status == MPI_SUCCESS) return;
     log_line(LogLevel::error,
              "a message to a neighbor fails while MPI_COMM_WORLD is set up (MPI error {}); the job ends", status);
     abort_job(status);
 }
 
-// Of the two ranks; MPI_COMM_NULL on both where there is no room for it on one of them.
+// Of the two ranks; MPI_COMM_NULL on both where the MPI library gives it to one of them only, or to none.
 MPI_Comm make_edge(MPI_Comm parent, MPI_Group all, int rank, int lower, int upper) {
     MPI_Comm edge = MPI_COMM_NULL;
     if (is_simulated) return edge;
     const std::array<int, 2> ranks = {lower, upper};
     MPI_Group both = MPI_GROUP_NULL;
-    if (all != MPI_GROUP_NULL && mpi.Group_incl(all, 2, ranks.data(), &both) == MPI_SUCCESS) {
-        if (mpi.Comm_create_group(parent, both, tag_of_edges, &edge) != MPI_SUCCESS) edge = MPI_COMM_NULL;
-        mpi.Group_free(&both);
-    }
+    expect(mpi.Group_incl(all, 2, ranks.data(), &both));
+    if (mpi.Comm_create_group(parent, both, tag_of_edges, &edge) != MPI_SUCCESS) edge = MPI_COMM_NULL;
+    mpi.Group_free(&both);
     const int mine = edge != MPI_COMM_NULL ? 1 : 0;
     const int peer = rank == lower ? upper : lower;
     int theirs = 0;
-    expect_message(mpi.Sendrecv(&mine, 1, MPI_INT, peer, tag_of_edges, &theirs, 1, MPI_INT, peer, tag_of_edges, parent,
-                                MPI_STATUS_IGNORE));
+    expect(mpi.Sendrecv(&mine, 1, MPI_INT, peer, tag_of_outcomes, &theirs, 1, MPI_INT, peer, tag_of_outcomes, parent,
+                        MPI_STATUS_IGNORE));
     // One that a single rank has cannot be freed.
     return theirs != 0 ? edge : MPI_COMM_NULL;
 }
@@ -57,14 +57,14 @@ Neighbors Neighbors::make(MPI_Comm parent, int rank, int ranks) {
     neighbors.rank_ = rank;
     neighbors.ranks_ = ranks;
     MPI_Group all = MPI_GROUP_NULL;
-    if (mpi.Comm_group(parent, &all) != MPI_SUCCESS) all = MPI_GROUP_NULL;
+    expect(mpi.Comm_group(parent, &all));
     neighbors.in_turns([&](int lower, MPI_Comm& edge) {
         edge = make_edge(parent, all, rank, lower, (lower + 1) % ranks);
         // The other end has the edge, so this one keeps it.
         if (edge != MPI_COMM_NULL && mpi.Comm_set_errhandler(edge, MPI_ERRORS_RETURN) != MPI_SUCCESS)
             neighbors.has_failed_ = true;
     });
-    if (all != MPI_GROUP_NULL) mpi.Group_free(&all);
+    mpi.Group_free(&all);
     return neighbors;
 }
 
@@ -84,14 +84,14 @@ bool Neighbors::find_largest(std::span<std::uint64_t> values) const {
             largest[0] = 1;
             return;
         }
-        expect_message(mpi.Recv(heard.data(), count, MPI_UINT64_T, peer, tag, edge, MPI_STATUS_IGNORE));
+        expect(mpi.Recv(heard.data(), count, MPI_UINT64_T, peer, tag, edge, MPI_STATUS_IGNORE));
         for (std::size_t i = 0; i < used; ++i) largest[i] = std::max(largest[i], heard[i]);
     };
     const auto tell = [&](MPI_Comm edge, int peer) {
         if (edge == MPI_COMM_NULL)
             largest[0] = 1;
         else
-            expect_message(mpi.Send(largest.data(), count, MPI_UINT64_T, peer, tag, edge));
+            expect(mpi.Send(largest.data(), count, MPI_UINT64_T, peer, tag, edge));
     };
     const bool is_first = rank_ == 0;
     const bool is_last = rank_ == ranks_ - 1;

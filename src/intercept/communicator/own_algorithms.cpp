@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "intercept/process/abort_job.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/log.hpp"
 #include "progress/engine/simulation.hpp"
@@ -31,18 +32,38 @@ CallDecisions::CallDecisions(DecisionTables of_blocking, NonblockingTables of_no
         if (!trials[i].empty()) vendor_only[i] = nullptr;
 }
 
-void ServedCommunicator::set(MPI_Comm communicator) {
+void ServedCommunicator::begin(MPI_Comm communicator) {
     const std::lock_guard lock(mutex_);
     communicator_ = communicator;
+    was_fatal_ = false;
+}
+
+void ServedCommunicator::end(bool has_more) {
+    const std::lock_guard lock(mutex_);
+    was_fatal_ = has_more && is_fatal();
+    communicator_ = MPI_COMM_NULL;
+}
+
+bool ServedCommunicator::is_fatal() {
+    MPI_Errhandler handler{};
+    if (communicator_ == MPI_COMM_NULL || mpi.Comm_get_errhandler(communicator_, &handler) != MPI_SUCCESS) return false;
+    bool is_fatal = handler == MPI_ERRORS_ARE_FATAL;
+#if defined(MPI_ERRORS_ABORT)
+    is_fatal = is_fatal || handler == MPI_ERRORS_ABORT;
+#endif
+    mpi.Errhandler_free(&handler);
+    return is_fatal;
 }
 
 void ServedCommunicator::end_job_if_fatal(int status) {
     const std::lock_guard lock(mutex_);
-    if (communicator_ == MPI_COMM_NULL) return;
-    MPI_Errhandler handler{};
-    if (mpi.Comm_get_errhandler(communicator_, &handler) != MPI_SUCCESS) return;
-    if (handler == MPI_ERRORS_ARE_FATAL) mpi.Comm_call_errhandler(communicator_, status);
-    mpi.Errhandler_free(&handler);
+    if (was_fatal_) {
+        log_line(LogLevel::error,
+                 "a collective on a communicator that is freed has failed (MPI error {}), and errors are fatal there",
+                 status);
+        abort_job(status);
+    }
+    if (is_fatal()) mpi.Comm_call_errhandler(communicator_, status);
 }
 
 void OwnAlgorithms::revoke() {

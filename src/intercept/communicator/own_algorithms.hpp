@@ -98,15 +98,19 @@ struct LearningAgreement {
 // The communicator of the application's that something serves, for whoever moves its collectives in the background.
 class ServedCommunicator {
 public:
-    // MPI_COMM_NULL before it is freed. Waits for who is using it.
-    void set(MPI_Comm communicator);
+    void begin(MPI_Comm communicator);
+    // Before it is freed, or something else serves it. Waits for who is using it. `has_more`: collectives of it are under way.
+    void end(bool has_more);
     // One of its collectives has failed. Where its errors are fatal the job ends here, not where the request is completed: this rank may first wait for another one that
     // waits for what it can no longer send. Other handlers are called where the request is completed.
     void end_job_if_fatal(int status);
 
 private:
     std::mutex mutex_;
+    bool is_fatal();
+
     MPI_Comm communicator_ = MPI_COMM_NULL;
+    bool was_fatal_ = false;  // when it ended, with more under way
 };
 
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
