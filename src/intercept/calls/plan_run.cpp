@@ -1,8 +1,6 @@
 #include "intercept/calls/plan_run.hpp"
 
-#include <fmt/format.h>
-
-#include "intercept/process/log.hpp"
+#include "intercept/process/abort_job.hpp"
 
 namespace hcoll {
 
@@ -42,11 +40,7 @@ int make_reduction(Communicator& communicator, const Decision& decision, Collect
     return MPI_SUCCESS;
 }
 
-void note_completion(int status) {
-    if (status != MPI_SUCCESS)
-        log_line(LogLevel::error,
-                 fmt::format("a collective has run, but its request cannot be completed (MPI error {})", status));
-}
+void note_completion(int status) { expect_message(status, "the request of a collective is completed"); }
 
 void send_on_its_way(std::unique_ptr<BackgroundOperation> operation, std::chrono::nanoseconds patience) {
     InFlight& in_flight = Background::get().in_flight();

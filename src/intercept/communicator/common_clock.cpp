@@ -5,6 +5,7 @@
 #include <ctime>
 #include <limits>
 
+#include "intercept/process/abort_job.hpp"
 #include "progress/engine/simulation.hpp"
 
 namespace hcoll {
@@ -20,11 +21,15 @@ constexpr std::uint64_t least_between = nanoseconds_of_second;
 constexpr double most_drift = 500e-6;
 
 int send(const void* data, int numbers, int to, MPI_Comm communicator) {
-    return mpi.Send(data, numbers, MPI_UINT64_T, to, tag, communicator);
+    const int status = mpi.Send(data, numbers, MPI_UINT64_T, to, tag, communicator);
+    expect_message(status, "clocks are compared");
+    return status;
 }
 
 int receive(void* data, int numbers, int from, MPI_Comm communicator) {
-    return mpi.Recv(data, numbers, MPI_UINT64_T, from, tag, communicator, MPI_STATUS_IGNORE);
+    const int status = mpi.Recv(data, numbers, MPI_UINT64_T, from, tag, communicator, MPI_STATUS_IGNORE);
+    expect_message(status, "clocks are compared");
+    return status;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "intercept/communicator/segment_use.hpp"
 #include "intercept/communicator/set_up.hpp"
+#include "intercept/process/abort_job.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/scratch_memory.hpp"
 
@@ -79,11 +80,9 @@ int SetUp::tell_node(void* told, int numbers) const {
     const auto ranks = own_->placement->ranks_of_node(own_->placement->node_of(of_.rank));
     if (ranks.front() != of_.rank)
         return mpi.Recv(told, numbers, MPI_UINT64_T, ranks.front(), 0, own_->duplicate, MPI_STATUS_IGNORE);
-    int status = MPI_SUCCESS;
     for (const int each : ranks.subspan(1))
-        if (const int sent = mpi.Send(told, numbers, MPI_UINT64_T, each, 0, own_->duplicate); sent != MPI_SUCCESS)
-            status = sent;
-    return status;
+        expect_message(mpi.Send(told, numbers, MPI_UINT64_T, each, 0, own_->duplicate), "a communicator is set up");
+    return MPI_SUCCESS;
 }
 
 // How the ranks, which share a segment, may copy from one another's memory: the same on all of them. What the system refuses

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/hash.hpp"
+#include "intercept/process/abort_job.hpp"
 #include "intercept/process/attributes.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/call_observer.hpp"
@@ -232,11 +233,15 @@ bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSe
     const auto number = static_cast<unsigned int>(rank);
     const int lowest_bit = static_cast<int>(number & -number);
     const auto send = [&](const void* data, std::size_t bytes, int to) {
-        return mpi.Send(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD) == MPI_SUCCESS;
+        const int status = mpi.Send(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD);
+        expect_message(status, "settings are told");
+        return status == MPI_SUCCESS;
     };
     const auto recv = [&](void* data, std::size_t bytes, int from) {
-        return mpi.Recv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE) ==
-               MPI_SUCCESS;
+        const int status =
+            mpi.Recv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        expect_message(status, "settings are told");
+        return status == MPI_SUCCESS;
     };
     bool is_well = true;
     if (rank != 0) {
