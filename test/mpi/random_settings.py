@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shlex
 import subprocess
 import sys
@@ -31,6 +32,8 @@ PROGRESS = ["thread", "calls", "auto", "off"]
 NONBLOCKING = {"bcast": "LIBHCOLL_IBCAST", "reduce": "LIBHCOLL_IREDUCE", "allreduce": "LIBHCOLL_IALLREDUCE"}
 SETTINGS = {"bcast": "LIBHCOLL_BCAST", "reduce": "LIBHCOLL_REDUCE", "allreduce": "LIBHCOLL_ALLREDUCE",
             "barrier": "LIBHCOLL_BARRIER"}
+# What the library says where something is wrong.
+SAID = re.compile(r"LIBHCOLL_(CHECK: |VERIFY: |TRACE: |WATCHDOG: rank)")
 
 
 def environment_of_jobs(build, patience):
@@ -40,10 +43,10 @@ def environment_of_jobs(build, patience):
     return {**environment, "HCOLL_TEST_TIMEOUT": str(patience)}
 
 
-def known_algorithms(build):
-    """What hcoll-info lists for each intercepted collective: name and parameters."""
+def known_algorithms(build, collectives=SETTINGS):
+    """What hcoll-info lists for each of them: name and parameters."""
     output = subprocess.run([os.path.join(build, "bin", "hcoll-info"), "--json"], capture_output=True, text=True, check=True)
-    algorithms = {collective: [] for collective in SETTINGS}
+    algorithms = {collective: [] for collective in collectives}
     for entry in json.loads(output.stdout)["algorithms"]:
         if entry["collective"] in algorithms:
             algorithms[entry["collective"]].append((entry["name"], {each["name"]: each["range"] for each in entry["parameters"]}))
@@ -134,7 +137,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             command = job.command(arguments.flavour, build, os.path.join(folder, "trace"))
             result = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if result.returncode != 0 or any(f"LIBHCOLL_{said}" in result.stdout + result.stderr for said in ("CHECK: ", "VERIFY: ", "WATCHDOG: rank", "TRACE: ")):
+        if result.returncode != 0 or SAID.search(result.stdout + result.stderr):
             failed.append(job.number)
             print(f"job {job.number} ended with {result.returncode}; again: {os.path.relpath(__file__)} {arguments.flavour} "
                   f"--build {arguments.build} --first {job.number}\n{shlex.join(command)}\n{result.stdout}{result.stderr}",
