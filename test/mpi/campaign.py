@@ -162,7 +162,9 @@ class Job:
     def command(self, flavour, build, folder):
         command = [os.path.join(SOURCE, "scripts", "mpirun-test"), flavour, str(self.ranks)]
         preload = ":".join([*self.preload, os.path.join(build, "lib", "libhcoll.so")])
-        settings = {"LD_PRELOAD": preload, **self.settings, "LIBHCOLL_REPORT": os.path.join(folder, "report.json"), "HCOLL_TEST_SEED": self.number}
+        settings = {"LD_PRELOAD": preload, **self.settings, "HCOLL_TEST_SEED": self.number}
+        if folder is not None:
+            settings["LIBHCOLL_REPORT"] = os.path.join(folder, "report.json")
         if "LIBHCOLL_TOPOLOGY" in settings:
             settings["LIBHCOLL_TOPOLOGY"] = self.topology()
         spawning = {}
@@ -330,8 +332,8 @@ class Shrinking:
 
 
 def tell_failure(job, run, flavour, build, seconds):
-    # Its table, if it has one, stays there.
-    folder = tempfile.mkdtemp(prefix=f"hcoll-campaign-{job.number}-")
+    # Its table stays there.
+    folder = None if job.table is None else tempfile.mkdtemp(prefix=f"hcoll-campaign-{job.number}-")
 
     def replay():
         environment = random_settings.environment_of_jobs(build, PATIENCE)
