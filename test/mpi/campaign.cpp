@@ -16,14 +16,15 @@
 //   --say             each rank tells each collective before it is made
 // The collectives are the same for the same seed. campaign.py draws such programs, with settings, runs them, and shrinks what fails.
 #include "../support/any_collective.hpp"
+#include "../support/communicator_set.hpp"
 #include "../support/layouts.hpp"
 #include "../support/predefined_types.hpp"
 #include "../support/random_layouts.hpp"
+#include "../support/spawn.hpp"
 #if MPI_VERSION >= 4
 #include "../support/session_communicator.hpp"
 #endif
 
-#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -111,33 +112,23 @@ private:
     Operation affine_{Op::user_affine, "user affine map (not commutative)", MPI_OP_NULL};
 };
 
-// What a thread makes collectives on. Of `parent`, which is not freed.
+// What a thread makes collectives on.
 class Places {
 public:
-    Places(MPI_Comm parent, bool is_plain, bool has_session) : parent_(parent) {
-        int rank = 0;
-        int size = 0;
-        check(MPI_Comm_rank(parent, &rank));
-        check(MPI_Comm_size(parent, &size));
-        add("the first communicator", parent);
-        MPI_Comm comm = MPI_COMM_NULL;
-        check(MPI_Comm_dup(parent, &comm));
-        add("a duplicate", comm);
-        check(MPI_Comm_split(parent, 0, size - rank, &comm));
-        add("all in reverse", comm);
-        check(MPI_Comm_split(parent, rank % 2, rank, &comm));
-        add("odd or even ranks", comm);
-        if (size > 1 && !is_plain) add_inter(comm, rank % 2);
-        check(MPI_Comm_split(parent, rank < size / 2 ? 0 : 1, -rank, &comm));
-        add("a half, in reverse", comm);
-        check(MPI_Comm_dup(MPI_COMM_SELF, &comm));
-        add("this rank alone", comm);
+    // Of MPI_COMM_WORLD; threads need duplicates, all but one.
+    Places(CommunicatorSet::Of of, bool is_plain, bool has_session) : set_(std::in_place, of) {
+        const auto& list = set_->list();
+        for (const NamedCommunicator& each : list) list_.push_back(any::place_of(each.name, each.comm));
+        const NamedCommunicator& all = list.front();
+        const NamedCommunicator& part = list[3];  // odd or even ranks
+        if (all.size > 1 && !is_plain) add_inter(all.comm, part.comm, all.rank % 2);
         if (has_session) add_session();
-        check(MPI_Comm_dup(parent, &comm));
+        MPI_Comm comm = MPI_COMM_NULL;
+        check(MPI_Comm_dup(all.comm, &comm));
         add("a duplicate that comes and goes", comm);
     }
     // Processes of a job and what they have started; the inter-communicator is not freed here.
-    Places(MPI_Comm inter, int group) : parent_(inter) {
+    Places(MPI_Comm inter, int group) {
         list_.push_back(any::place_of("parents and children", inter, group));
         MPI_Comm comm = MPI_COMM_NULL;
         check(MPI_Intercomm_merge(inter, group, &comm));
@@ -146,8 +137,7 @@ public:
         add("a duplicate that comes and goes", comm);
     }
     ~Places() {
-        for (auto it = list_.rbegin(); it != list_.rend(); ++it)
-            if (it->comm != parent_) MPI_Comm_free(&it->comm);
+        for (auto it = made_.rbegin(); it != made_.rend(); ++it) MPI_Comm_free(&(*it)->comm);
 #if MPI_VERSION >= 4
         if (session_ != MPI_SESSION_NULL) MPI_Session_finalize(&session_);
 #endif
@@ -167,12 +157,14 @@ public:
     }
 
 private:
-    void add(const char* name, MPI_Comm comm) { list_.push_back(any::place_of(name, comm)); }
-    void add_inter(MPI_Comm half, int group) {
+    void add(const char* name, MPI_Comm comm, int group = 0) {
+        made_.push_back(&list_.emplace_back(any::place_of(name, comm, group)));
+    }
+    void add_inter(MPI_Comm all, MPI_Comm part, int group) {
         constexpr int tag = 4711;
         MPI_Comm inter = MPI_COMM_NULL;
-        check(MPI_Intercomm_create(half, 0, parent_, 1 - group, tag, &inter));
-        list_.push_back(any::place_of("between odd and even ranks", inter, group));
+        check(MPI_Intercomm_create(part, 0, all, 1 - group, tag, &inter));
+        add("between odd and even ranks", inter, group);
     }
     void add_session() {
 #if MPI_VERSION >= 4
@@ -183,8 +175,9 @@ private:
 #endif
     }
 
-    MPI_Comm parent_;
+    std::optional<CommunicatorSet> set_;
     std::deque<Place> list_;
+    std::vector<Place*> made_;  // those of the list that are freed here
 #if MPI_VERSION >= 4
     MPI_Session session_ = MPI_SESSION_NULL;
 #endif
@@ -200,7 +193,6 @@ struct Step {
     any::Buffers buffers;
     any::Buffers expected;
     MPI_Request request = MPI_REQUEST_NULL;
-    bool is_under_way = false;
 
     void compare() const {
         const std::string which = "collective " + std::to_string(number) + ": " + describe(call) + ": ";
@@ -339,7 +331,6 @@ private:
                 check(MPI_Start(&step.request));
                 break;
         }
-        step.is_under_way = true;
         under_way_.push_back(&step);
     }
 
@@ -397,30 +388,16 @@ private:
     std::vector<Step*> under_way_;
 };
 
-// The children need the library, too, and not every launcher hands the environment of the ranks on. MPI_COMM_NULL where none can
-// be started.
-MPI_Comm start_children(int children, const Program& program, const Shape& shape) {
-    std::vector<std::string> words;
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        const std::string_view variable = *entry;
-        for (const std::string_view prefix : {"LIBHCOLL_", "LD_PRELOAD=", "OMPI_MCA_btl="})
-            if (variable.starts_with(prefix) && !variable.starts_with("LIBHCOLL_REPORT")) words.emplace_back(variable);
-    }
-    std::string self(4096, '\0');
-    const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
-    require(length > 0, "where this program is cannot be read");
-    words.push_back(self.substr(0, static_cast<std::size_t>(length)));
-    words.insert(words.end(), {"--child", "--seed", std::to_string(program.seed()), "--steps",
-                               std::to_string(shape.steps), "--max-bytes", std::to_string(shape.max_bytes)});
-    if (!shape.kept.empty()) words.insert(words.end(), {"--keep", shape.kept_as_told});
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
+// MPI_COMM_NULL where none can be started.
+MPI_Comm start_more(int children, const Program& program, const Shape& shape) {
+    std::vector<std::string> environment = environment_for_children();
+    std::erase_if(environment, [](const std::string& variable) { return variable.starts_with("LIBHCOLL_REPORT="); });
     MPI_Comm inter = MPI_COMM_NULL;
-    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    const int status = MPI_Comm_spawn("/usr/bin/env", arguments.data(), children, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-                                      &inter, MPI_ERRCODES_IGNORE);
-    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    const int status =
+        start_children(children, std::move(environment),
+                       {"--child", "--seed", std::to_string(program.seed()), "--steps", std::to_string(shape.steps),
+                        "--max-bytes", std::to_string(shape.max_bytes), "--keep", shape.kept_as_told},
+                       inter);
     if (status == MPI_SUCCESS) return inter;
     if (program.rank() == 0)
         std::printf("note: this MPI's launcher starts no processes: %s\n", error_text(status).c_str());
@@ -466,15 +443,12 @@ int main(int argc, char** argv) {
         done = run_with(parent, 1, kinds, shape, program);
     } else {
         const Kinds kinds(program.seed());
-        Places first(MPI_COMM_WORLD, is_plain, MPI_VERSION >= 4 && !is_plain);
-        std::deque<MPI_Comm> duplicates;
+        Places first(CommunicatorSet::Of::world, is_plain, MPI_VERSION >= 4 && !is_plain);
         std::deque<Places> others;
         std::vector<std::int64_t> done_by(static_cast<std::size_t>(threads), 0);
         std::vector<std::thread> running;
-        for (std::int64_t thread = 1; thread < threads; ++thread) {
-            check(MPI_Comm_dup(MPI_COMM_WORLD, &duplicates.emplace_back()));
-            others.emplace_back(duplicates.back(), is_plain, false);
-        }
+        for (std::int64_t thread = 1; thread < threads; ++thread)
+            others.emplace_back(CommunicatorSet::Of::duplicates, is_plain, false);
         for (std::int64_t thread = 1; thread < threads; ++thread)
             running.emplace_back([&, thread] {
                 const auto number = static_cast<std::size_t>(thread);
@@ -486,11 +460,9 @@ int main(int argc, char** argv) {
         for (std::thread& each : running) each.join();
         for (const std::int64_t each : done_by) done += each;
         if (children != 0) {
-            const MPI_Comm inter = start_children(children, program, shape);
+            const MPI_Comm inter = start_more(children, program, shape);
             if (inter != MPI_COMM_NULL) done += run_with(inter, 0, kinds, shape, program);
         }
-        others.clear();
-        for (MPI_Comm& each : duplicates) check(MPI_Comm_free(&each));
     }
     return program.finish(std::to_string(done) + " collectives as the MPI library's" +
                           (is_child ? " with parents" : ""));

@@ -277,24 +277,23 @@ class Shrinking:
         for name, value in (("--spawn", None), ("--threads", 1), ("--late", None), ("--thread-level", 0)):
             self.with_change(self.job.options, name, value)
         self.shrink_collectives()
-        self.job.table = None if self.job.table is None or self.fails_without_table() else self.job.table
+        if self.job.table is not None:
+            self.with_attribute("table", None)
         for name in list(self.job.settings):
             self.with_change(self.job.settings, name, None)
-        for ranks in range(1, self.job.ranks):
-            before, self.job.ranks = self.job.ranks, ranks
-            if self.still_fails():
-                break
-            self.job.ranks = before
+        any(self.with_attribute("ranks", ranks) for ranks in range(1, self.job.ranks))
         for most in (16, 1000, 10_000):
             if self.with_change(self.job.options, "--max-bytes", most):
                 break
         return self.last
 
-    def fails_without_table(self):
-        table, self.job.table = self.job.table, None
-        fails = self.still_fails()
-        self.job.table = table
-        return fails
+    def with_attribute(self, name, value):
+        before = getattr(self.job, name)
+        setattr(self.job, name, value)
+        if self.still_fails():
+            return True
+        setattr(self.job, name, before)
+        return False
 
     def shrink_collectives(self):
         told = re.search(r"collective (\d+): ", self.last.output)

@@ -3,7 +3,7 @@
 or of the MPI library (messages, tests, communicators).
 
 A job goes on to the right results, by another way where there is one; or, where the MPI library has failed in a collective or a message, it ends with an MPI error. It must never hang, have
-a wrong result or crash, and leaves nothing behind. (docs/results/faults.md: what it has found, and why it is no test yet.)
+a wrong result or crash, and leaves nothing behind. (docs/results/faults.md: what it has found. It runs by hand; what it has found is a test of its own, mpi.fault_of_*.)
 
   injected.py FLAVOUR --build DIR [--first NUMBER] [--faults N]
 

@@ -7,6 +7,7 @@
 //   --case connect --port-file FILE     the other job
 //   --case join      ranks 0 and 1 meet over a socket that they have made
 #include "../support/program.hpp"
+#include "../support/spawn.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -55,19 +56,8 @@ void spawn(const std::string& preload) {
     std::vector<std::string> words = {"-u", "LD_PRELOAD", "LIBHCOLL_SETUP_CALLS=1",
                                       "LIBHCOLL_ALLREDUCE=recursive_doubling"};
     if (!preload.empty()) words.push_back("LD_PRELOAD=" + preload);
-    std::string self(4096, '\0');
-    const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
-    require(length > 0, "where this program is cannot be read");
-    words.push_back(self.substr(0, static_cast<std::size_t>(length)));
-    words.insert(words.end(), {"--case", "child"});
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
     MPI_Comm inter = MPI_COMM_NULL;
-    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    const int status = MPI_Comm_spawn("/usr/bin/env", arguments.data(), 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
-                                      MPI_ERRCODES_IGNORE);
-    // That of Debian's MPICH 4.0.2 cannot, with any program.
+    const int status = start_children(2, words, {"--case", "child"}, inter);
     if (status != MPI_SUCCESS) skip("this MPI's launcher starts no processes: " + error_text(status));
     merge_and_use(inter, 0);
 }

@@ -8,7 +8,7 @@
 //   --case spawn    MPI_COMM_WORLD of 2 ranks, and 2 processes that it starts, merged; skipped where MPI cannot
 #include "communicator_use.hpp"
 
-#include <unistd.h>
+#include "../support/spawn.hpp"
 
 using namespace hcoll::test;
 
@@ -47,28 +47,9 @@ void use_merged(MPI_Comm inter, int high) {
     check(MPI_Comm_disconnect(&inter));
 }
 
-// The children need the library too, and not every launcher hands the environment of the ranks on.
 void spawn() {
-    std::vector<std::string> words;
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        const std::string_view variable = *entry;
-        for (const std::string_view prefix : {"LIBHCOLL_", "LD_PRELOAD=", "OMPI_MCA_btl="})
-            if (variable.starts_with(prefix)) words.emplace_back(variable);
-    }
-    std::string self(4096, '\0');
-    const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
-    require(length > 0, "where this program is cannot be read");
-    words.push_back(self.substr(0, static_cast<std::size_t>(length)));
-    words.insert(words.end(), {"--case", "child"});
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-
     MPI_Comm inter = MPI_COMM_NULL;
-    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    const int status = MPI_Comm_spawn("/usr/bin/env", arguments.data(), children, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-                                      &inter, MPI_ERRCODES_IGNORE);
-    // That of Debian's MPICH 4.0.2 cannot, with any program.
+    const int status = start_children(children, environment_for_children(), {"--case", "child"}, inter);
     if (status != MPI_SUCCESS) skip("this MPI's launcher starts no processes: " + error_text(status));
     use_merged(inter, 0);
 }

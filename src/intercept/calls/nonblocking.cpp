@@ -76,7 +76,7 @@ public:
         };
         if (!run_->advance(begin, part, has_moved, outcome_->status)) return false;
         has_run_ = true;
-        if (outcome_->status != MPI_SUCCESS) own_.served.end_job_if_fatal(outcome_->status);
+        own_.served.end_job_if_fatal(outcome_->status);
         return complete_if_over(has_moved);
     }
 
@@ -84,8 +84,10 @@ public:
 
 private:
     bool complete_if_over(bool& has_moved) noexcept {
-        if (after_ != nullptr && !after_->is_over(outcome_->status)) return false;
-        if (after_ != nullptr && outcome_->status != MPI_SUCCESS) own_.served.end_job_if_fatal(outcome_->status);
+        if (after_ != nullptr) {
+            if (!after_->is_over(outcome_->status)) return false;
+            own_.served.end_job_if_fatal(outcome_->status);
+        }
         has_moved = true;
         // The application may free the communicator from here on, but that waits for end().
         note_completion(mpi.Grequest_complete(request_));

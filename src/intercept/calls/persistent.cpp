@@ -118,11 +118,11 @@ public:
         if (!has_run_) {
             if (!collective_.run_->advance(begin, part, has_moved, status_)) return false;
             has_run_ = true;
-            if (status_ != MPI_SUCCESS) served.end_job_if_fatal(status_);
+            served.end_job_if_fatal(status_);
         }
         if (collective_.after_ != nullptr) {
             if (!collective_.after_->is_over(status_)) return false;
-            if (status_ != MPI_SUCCESS) served.end_job_if_fatal(status_);
+            served.end_job_if_fatal(status_);
         }
         has_moved = true;
         collective_.tell(status_);

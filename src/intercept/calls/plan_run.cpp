@@ -40,7 +40,7 @@ int make_reduction(Communicator& communicator, const Decision& decision, Collect
     return MPI_SUCCESS;
 }
 
-void note_completion(int status) { expect_message(status, "the request of a collective is completed"); }
+void note_completion(int status) { end_job_unless(status, "the request of a collective is completed"); }
 
 void send_on_its_way(std::unique_ptr<BackgroundOperation> operation, std::chrono::nanoseconds patience) {
     InFlight& in_flight = Background::get().in_flight();

@@ -21,15 +21,12 @@ constexpr std::uint64_t least_between = nanoseconds_of_second;
 constexpr double most_drift = 500e-6;
 
 int send(const void* data, int numbers, int to, MPI_Comm communicator) {
-    const int status = mpi.Send(data, numbers, MPI_UINT64_T, to, tag, communicator);
-    expect_message(status, "clocks are compared");
-    return status;
+    return end_job_unless(mpi.Send(data, numbers, MPI_UINT64_T, to, tag, communicator), "clocks are compared");
 }
 
 int receive(void* data, int numbers, int from, MPI_Comm communicator) {
-    const int status = mpi.Recv(data, numbers, MPI_UINT64_T, from, tag, communicator, MPI_STATUS_IGNORE);
-    expect_message(status, "clocks are compared");
-    return status;
+    return end_job_unless(mpi.Recv(data, numbers, MPI_UINT64_T, from, tag, communicator, MPI_STATUS_IGNORE),
+                          "clocks are compared");
 }
 
 }  // namespace

@@ -218,11 +218,12 @@ int Communicator::note_info(MPI_Comm handle, MPI_Info info) {
     Communicator* state = nullptr;
     if (const int status = attach(handle, state); status != MPI_SUCCESS) return status;
     if (state == nullptr || state->reach_ != Reach::world || state->size_ == 1) return MPI_SUCCESS;
-    if (!Process::get().agreed()->settings.enable) return MPI_SUCCESS;
+    const Settings& settings = Process::get().agreed()->settings;
+    if (!settings.enable) return MPI_SUCCESS;
     std::vector<std::string> mistakes;
     const ChosenCalls chosen = ChosenCalls::of(info, mistakes);
     // Its edges are made in MPI_Init alone: later a message on it could be received by the application.
-    if (Process::get().agreed()->settings.sparse && handle == MPI_COMM_WORLD) {
+    if (settings.sparse && handle == MPI_COMM_WORLD) {
         if (state->rank_ == 0 && !chosen.is_empty())
             log_line(LogLevel::warn,
                      "MPI_Comm_set_info: MPI_COMM_WORLD keeps to neighbors (LIBHCOLL_SPARSE=1) and runs what the "

@@ -17,7 +17,7 @@ constexpr int tag_of_edges = 31007;
 constexpr int tag_of_outcomes = 31008;
 
 // A neighbor waits for what this rank cannot do or tell it.
-void expect(int status) { expect_message(status, "neighbors are made (LIBHCOLL_SPARSE)"); }
+void expect(int status) { end_job_unless(status, "neighbors are made (LIBHCOLL_SPARSE)"); }
 
 // Of the two ranks; MPI_COMM_NULL on both where the MPI library gives it to one of them only, or to none.
 MPI_Comm make_edge(MPI_Comm parent, MPI_Group all, int rank, int lower, int upper) {

@@ -25,7 +25,7 @@ public:
     Carriers carriers() const { return {next_, previous_, rank_, ranks_}; }
     static constexpr std::size_t most_values = 32;
     // Replaces each value (at most so many) by the largest that any rank has, all ranks being in the same call: to the last rank and back. False, on
-    // all ranks alike, where some rank lacks an edge or cannot use it. 2 (ranks - 1) steps.
+    // all ranks alike, where some rank lacks an edge. 2 (ranks - 1) steps.
     bool find_largest(std::span<std::uint64_t> values) const;
     // All ranks are in the same call.
     void free();

@@ -55,7 +55,7 @@ bool ServedCommunicator::is_fatal() {
     return is_fatal;
 }
 
-void ServedCommunicator::end_job_if_fatal(int status) {
+void ServedCommunicator::fail(int status) {
     const std::lock_guard lock(mutex_);
     if (was_fatal_) {
         log_line(LogLevel::error,

@@ -101,14 +101,18 @@ public:
     void begin(MPI_Comm communicator);
     // Before it is freed, or something else serves it. Waits for who is using it. `has_more`: collectives of it are under way.
     void end(bool has_more);
-    // One of its collectives has failed. Where its errors are fatal the job ends here, not where the request is completed: this rank may first wait for another one that
+    // One of its collectives has ended so. Where it has failed and errors are fatal the job ends here, not where the request is completed: this rank may first wait for another one that
     // waits for what it can no longer send. Other handlers are called where the request is completed.
-    void end_job_if_fatal(int status);
+    void end_job_if_fatal(int status) {
+        if (status != MPI_SUCCESS) [[unlikely]]
+            fail(status);
+    }
 
 private:
-    std::mutex mutex_;
+    void fail(int status);
     bool is_fatal();
 
+    std::mutex mutex_;
     MPI_Comm communicator_ = MPI_COMM_NULL;
     bool was_fatal_ = false;  // when it ended, with more under way
 };

@@ -81,7 +81,7 @@ int SetUp::tell_node(void* told, int numbers) const {
     if (ranks.front() != of_.rank)
         return mpi.Recv(told, numbers, MPI_UINT64_T, ranks.front(), 0, own_->duplicate, MPI_STATUS_IGNORE);
     for (const int each : ranks.subspan(1))
-        expect_message(mpi.Send(told, numbers, MPI_UINT64_T, each, 0, own_->duplicate), "a communicator is set up");
+        end_job_unless(mpi.Send(told, numbers, MPI_UINT64_T, each, 0, own_->duplicate), "a communicator is set up");
     return MPI_SUCCESS;
 }
 

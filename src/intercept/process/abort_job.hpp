@@ -12,19 +12,22 @@ namespace hcoll {
 
 // By the rank that has said why.
 inline void abort_job(int code) {
-    if (is_simulated) return;
-    // Launchers (Hydra) lose what was written just before: nothing is waited for here but them.
-    constexpr std::chrono::milliseconds until_launcher_has_read{300};
-    std::this_thread::sleep_for(until_launcher_has_read);
-    mpi.Abort(MPI_COMM_WORLD, code);
+    if constexpr (!is_simulated) {
+        // Launchers (Hydra) lose what was written just before: nothing is waited for here but them.
+        constexpr std::chrono::milliseconds until_launcher_has_read{300};
+        std::this_thread::sleep_for(until_launcher_has_read);
+    }
+    if (mpi.Abort != nullptr) mpi.Abort(MPI_COMM_WORLD, code);
 }
 
-// Of a message of the library's own: where it fails another rank waits for it, and would for ever. `when`: as in "while a clock is read".
-inline void expect_message(int status, const char* when) {
-    if (status == MPI_SUCCESS) return;
-    log_line(LogLevel::error, "a message fails while {} (MPI error {}); others wait for it, so the job ends", when,
+// Of a call of the MPI library's that another rank waits for: where it fails that one would wait for ever. `when`: as in "while clocks are compared". Returns `status`.
+inline int end_job_unless(int status, const char* when) {
+    if (status == MPI_SUCCESS) return status;
+    log_line(LogLevel::error,
+             "a call of the MPI library fails while {} (MPI error {}); other ranks wait for it, so the job ends", when,
              status);
     abort_job(status);
+    return status;
 }
 
 }  // namespace hcoll

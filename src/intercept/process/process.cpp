@@ -233,15 +233,13 @@ bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSe
     const auto number = static_cast<unsigned int>(rank);
     const int lowest_bit = static_cast<int>(number & -number);
     const auto send = [&](const void* data, std::size_t bytes, int to) {
-        const int status = mpi.Send(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD);
-        expect_message(status, "settings are told");
-        return status == MPI_SUCCESS;
+        return end_job_unless(mpi.Send(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD),
+                              "settings are told") == MPI_SUCCESS;
     };
     const auto recv = [&](void* data, std::size_t bytes, int from) {
-        const int status =
-            mpi.Recv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        expect_message(status, "settings are told");
-        return status == MPI_SUCCESS;
+        return end_job_unless(
+                   mpi.Recv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+                   "settings are told") == MPI_SUCCESS;
     };
     bool is_well = true;
     if (rank != 0) {
