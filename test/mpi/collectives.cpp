@@ -6,6 +6,7 @@
 //   --bits-file FILE                only compares the bits of Allreduce with those of an earlier run (set the seed)
 //   --all-right                     also what the MPI library itself gets wrong must be right
 //   --quick                         fewer counts and roots
+//   --one-in N                      of so many calls one only; another seed, another one
 //   --brief                         some counts of three types on MPI_COMM_WORLD alone: a second
 #include "../support/layouts.hpp"
 #include "../support/predefined_types.hpp"
@@ -158,6 +159,7 @@ int main(int argc, char** argv) {
     settings.only = program.options().text("--only", "");
     settings.segment = program.options().number("--segment", 0);
     settings.quick = program.options().flag("--quick");
+    settings.one_in = program.options().number("--one-in", 1);
     settings.all_right = program.options().flag("--all-right");
     const bool brief = program.options().flag("--brief");
     const std::string bits_file = program.options().text("--bits-file", "");

@@ -16,7 +16,8 @@ struct SweepSettings {
     std::string only;
     std::int64_t segment = 0;
     bool quick = false;
-    bool all_right = false;  // nothing is left out for the MPI library's sake
+    std::int64_t one_in = 1;  // of so many calls; which, the seed says
+    bool all_right = false;   // nothing is left out for the MPI library's sake
 };
 
 class Sweep {
@@ -24,7 +25,7 @@ public:
     Sweep(const SweepSettings& settings, const NamedCommunicator& on) : settings_(settings), on_(on) {}
 
     [[nodiscard]] int rank() const { return on_.rank; }
-    [[nodiscard]] std::uint64_t calls() const { return calls_; }
+    [[nodiscard]] std::uint64_t calls() const { return run_; }
 
     [[nodiscard]] bool wants(Collective collective) const {
         if (settings_.only.empty()) return true;
@@ -68,11 +69,11 @@ public:
     void bcast(const TestType& type, std::int64_t count, int root) {
         Call call = make(Collective::bcast, &type, {}, count);
         call.root = root;
-        run_checked(call);
+        run_if_drawn(call);
     }
 
     void barrier() {
-        if (wants(Collective::barrier)) run_checked(make(Collective::barrier, nullptr, {}, 0));
+        if (wants(Collective::barrier)) run_if_drawn(make(Collective::barrier, nullptr, {}, 0));
     }
 
     // Reduce and Allreduce, each in place and not.
@@ -83,7 +84,7 @@ public:
                 Call call = make(collective, &type, operation, count);
                 call.root = root;
                 call.in_place = in_place;
-                if (settings_.all_right || !vendor_fails(call)) run_checked(call);
+                if (settings_.all_right || !vendor_fails(call)) run_if_drawn(call);
             }
         }
     }
@@ -95,6 +96,14 @@ private:
         std::int64_t bytes = 0;
         for (const Part& part : type.parts) bytes += static_cast<std::int64_t>(part.size);
         return settings_.segment / bytes;
+    }
+
+    // The same on all ranks.
+    void run_if_drawn(const Call& call) {
+        const auto one_in = static_cast<std::uint64_t>(settings_.one_in);
+        if (mix({call.seed, one_in}) % one_in != 0) return;
+        run_checked(call);
+        ++run_;
     }
 
     Call make(Collective collective, const TestType* type, const Operation& operation, std::int64_t count) {
@@ -116,7 +125,8 @@ private:
 
     SweepSettings settings_;
     NamedCommunicator on_;
-    std::uint64_t calls_ = 0;
+    std::uint64_t calls_ = 0;  // that there are
+    std::uint64_t run_ = 0;    // of them
     std::uint64_t turn_ = 0;
 };
 

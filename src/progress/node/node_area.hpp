@@ -41,9 +41,9 @@ struct SlotRing {
 
     constexpr std::size_t ring_bytes() const { return slots * slot_bytes; }
 };
-constexpr SlotRing rings[] = {{NodeCollectives::line_bytes, 64, line},
-                              {960, 32, 960},
-                              {NodeCollectives::short_bytes, 8, NodeCollectives::short_bytes}};
+constexpr SlotRing rings[] = {{NodeCollectives::line_bytes, node_sizes::lines, line},
+                              {960, node_sizes::slots, 960},
+                              {NodeCollectives::short_bytes, node_sizes::large_slots, NodeCollectives::short_bytes}};
 constexpr std::size_t ring_count = std::size(rings);
 constexpr std::size_t header_bytes = line - NodeCollectives::line_bytes;
 static_assert(sizeof(Flag) == header_bytes && rings[1].slot_bytes % line == 0 && rings[2].slot_bytes % line == 0);

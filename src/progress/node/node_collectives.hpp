@@ -50,6 +50,7 @@
 
 #include "progress/engine/combine.hpp"
 #include "progress/node/bcast_buffer.hpp"
+#include "progress/node/node_sizes.hpp"
 #include "progress/node/single_copy.hpp"
 #include "progress/node/waiting.hpp"
 #include "topology/placement.hpp"
@@ -121,11 +122,11 @@ public:
     // Returns when all ranks have called it. What a rank wrote before, all see afterwards.
     void barrier();
 
-    static constexpr int flat_ranks = 8;
+    static constexpr int flat_ranks = node_sizes::flat_ranks;
     // A short message lies in a slot; one of line_bytes in the line of its flag.
     static constexpr std::size_t short_bytes = 8 << 10;
     static constexpr std::size_t line_bytes = 48;
-    static constexpr std::uint64_t depth = 16;  // blocks
+    static constexpr std::uint64_t depth = node_sizes::blocks;
 
 private:
     struct Area;

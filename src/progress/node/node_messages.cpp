@@ -98,7 +98,7 @@ Status NodeMessages::progress(std::vector<Token>& completed) {
         return status;
     }
     // A sender may need what this rank has not asked for out of its way, to send to another one.
-    constexpr int polls_between = 8;
+    using node_sizes::polls_between;
     if (++idle_ % polls_between != 0) return status;
     if (active_ != 0) take_back_unasked();
     constexpr int polls_between_looks = 32 * polls_between;

@@ -34,6 +34,7 @@
 
 #include "progress/engine/engine.hpp"
 #include "progress/node/node_peers.hpp"
+#include "progress/node/node_sizes.hpp"
 
 namespace hcoll {
 
@@ -94,14 +95,14 @@ public:
     // After an error: forgets what is under way.
     void abandon();
 
-    static constexpr std::uint64_t cells = 64;
+    static constexpr std::uint64_t cells = node_sizes::cells;
     static constexpr std::size_t inline_bytes = 48;
 
 private:
     static constexpr std::size_t line_bytes = 64;
-    static constexpr std::uint64_t lane_lines = 32;
-    static constexpr std::uint64_t grants = 256;
-    static constexpr std::uint64_t most_cells_of_message = 16;  // stay in the cache
+    static constexpr std::uint64_t lane_lines = node_sizes::lane_lines;
+    static constexpr std::uint64_t grants = node_sizes::grants;
+    static constexpr std::uint64_t most_cells_of_message = node_sizes::cells_of_message;
     static constexpr std::uint8_t no_cell = 0xff;
     static constexpr std::uint8_t nothing = 0xfe;  // of a line that carries nothing
     static_assert(cells < nothing);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "progress/node/node_sizes.hpp"
+
 namespace hcoll {
 
 // Lets others run on this core. Returns for how many nanoseconds: fewer than a shortest_turn, and nobody did. (With SCHED_AUTOGROUP each rank is in a task group of its own where the
@@ -68,8 +70,8 @@ public:
     }
 
 private:
-    static constexpr int fewest = 50;
-    static constexpr int most = 2000;
+    static constexpr int fewest = node_sizes::fewest_spins;
+    static constexpr int most = node_sizes::most_spins;
     static constexpr int most_at_such_a_turn = 64 * most;  // some 5 ms
     int fewest_;
     int most_;
