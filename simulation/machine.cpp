@@ -18,6 +18,11 @@ using Json = nlohmann::json;
 
 constexpr std::array<const char*, 4> fabric_names = {"crossbar", "fat_tree", "dragonfly", "torus"};
 
+constexpr std::uint64_t most_ranks_of_a_node = 1024;
+constexpr unsigned long most_nodes = 1'000'000;
+constexpr unsigned long most_links = 1'000;  // of a node, a router or a level, in each direction
+constexpr double largest_figure = 1e9;
+
 // The value at a path such as "network.fabric.kind".
 const Json& member(const Json& machine, const std::string& path) {
     const Json* found = &machine;
@@ -41,6 +46,7 @@ double figure(const Json& machine, const std::string& path) {
         throw std::runtime_error(fmt::format("'{}' does not say where its value is from", path));
     const auto value = entry["value"].get<double>();
     if (value < 0) throw std::runtime_error(fmt::format("'{}' is negative", path));
+    if (value > largest_figure) throw std::runtime_error(fmt::format("'{}' is above {}", path, largest_figure));
     return value;
 }
 
@@ -67,20 +73,34 @@ Fabric read_fabric(const Json& machine) {
             fmt::format("'{}' is no kind of fabric; kinds are {}", kind, fmt::join(fabric_names, ", ")));
     fabric.kind = static_cast<Fabric::Kind>(index);
     if (fabric.kind == Fabric::Kind::crossbar) return fabric;
-    fabric.shape = member(machine, "network.fabric.shape").get<std::vector<unsigned int>>();
+    const Json& shape = member(machine, "network.fabric.shape");
+    if (!shape.is_array()) throw std::runtime_error("'network.fabric.shape' is no list of numbers");
+    for (const Json& number : shape) {
+        if (!number.is_number_unsigned() || number == 0 || number > most_nodes)
+            throw std::runtime_error(
+                fmt::format("'network.fabric.shape' has numbers other than whole ones from 1 to {}", most_nodes));
+        fabric.shape.push_back(number.get<unsigned int>());
+    }
     const std::size_t length = fabric.shape.size();
     const bool fits = fabric.kind == Fabric::Kind::torus       ? length >= 1
                       : fabric.kind == Fabric::Kind::dragonfly ? length == 7
                                                                : length >= 3 && length % 3 == 0;
     if (!fits) throw std::runtime_error(fmt::format("the shape of a {} has {} numbers", kind, length));
-    for (const unsigned int number : fabric.shape)
-        if (number == 0) throw std::runtime_error("a number of the fabric's shape is 0");
+    unsigned long nodes = 1;
+    std::vector<bool> is_of_links(length, true);
+    for (const std::size_t place : fabric.places_of_nodes()) {
+        is_of_links[place] = false;
+        if ((nodes *= fabric.shape[place]) > most_nodes)
+            throw std::runtime_error(fmt::format("the fabric has room for more than {} nodes", most_nodes));
+    }
+    for (std::size_t place = 0; place < length; ++place)
+        if (is_of_links[place] && fabric.shape[place] > most_links)
+            throw std::runtime_error(fmt::format("the fabric has more than {} links in one place", most_links));
     fabric.link_rate = positive_figure(machine, "network.fabric.link_rate_gb_per_s") * 1e9;
     fabric.latency_per_hop = figure(machine, "network.fabric.latency_per_hop_us") * 1e-6;
     return fabric;
 }
 
-constexpr std::uint64_t most_ranks_of_a_node = 1024;
 constexpr std::uint64_t longest_copied = 1 << 30;
 // SimGrid's own collectives, with which the library is set up, send messages that nobody asks for yet.
 constexpr std::uint64_t shortest_limit = 1024;
@@ -115,26 +135,29 @@ Machine machine_of(const Json& object) {
 
 }  // namespace
 
+std::vector<std::size_t> Fabric::places_of_nodes() const {
+    std::vector<std::size_t> places;
+    for (std::size_t place = 0; place < shape.size(); ++place)
+        if (kind == Kind::torus || (kind == Kind::dragonfly && place % 2 == 0) ||
+            (kind == Kind::fat_tree && place % 3 == 0))
+            places.push_back(place);
+    return places;
+}
+
 unsigned long Fabric::nodes() const {
+    if (kind == Kind::crossbar) return std::numeric_limits<unsigned long>::max();
     unsigned long nodes = 1;
-    switch (kind) {
-        case Kind::crossbar: return std::numeric_limits<unsigned long>::max();
-        case Kind::torus:
-            for (const unsigned int length : shape) nodes *= length;
-            return nodes;
-        case Kind::dragonfly: return static_cast<unsigned long>(shape[0]) * shape[2] * shape[4] * shape[6];
-        case Kind::fat_tree:
-            for (std::size_t level = 0; level < shape.size() / 3; ++level) nodes *= shape[3 * level];
-            return nodes;
-    }
+    for (const std::size_t place : places_of_nodes()) nodes *= shape[place];
     return nodes;
 }
+
+Machine parse_machine(std::string_view text) { return machine_of(Json::parse(text)); }
 
 Machine read_machine(const std::string& file) {
     std::ifstream stream(file);
     if (!stream) throw std::runtime_error(fmt::format("the machine file {} cannot be read", file));
     try {
-        return machine_of(Json::parse(stream));
+        return parse_machine(std::string(std::istreambuf_iterator<char>(stream), {}));
     } catch (const std::exception& problem) {
         throw std::runtime_error(fmt::format("the machine file {} is not valid: {}", file, problem.what()));
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hcoll::simulation {
@@ -16,6 +17,7 @@ struct Fabric {
     double link_rate = 0;        // bytes per second, each way
     double latency_per_hop = 0;  // seconds
 
+    std::vector<std::size_t> places_of_nodes() const;  // in the shape: what multiplies them
     unsigned long nodes() const;  // for how many there is room; the largest number where nothing bounds it
 };
 
@@ -44,6 +46,8 @@ struct Machine {
     std::uint64_t node_eager_bytes = 0;
 };
 
+// Throws std::exception, with what is wrong.
+Machine parse_machine(std::string_view text);
 // Throws std::runtime_error with one sentence.
 Machine read_machine(const std::string& file);
 

@@ -25,6 +25,11 @@
 namespace hcoll {
 
 enum class Collective : std::uint8_t { bcast, reduce, allreduce, barrier, gather, scatter, allgather };
+// Does every rank wait for every other one in it, whatever runs it? Where there are any bytes.
+constexpr bool waits_for_all(Collective collective) {
+    return collective == Collective::barrier || collective == Collective::allreduce ||
+           collective == Collective::allgather;
+}
 
 // `collective` is one of the MPI library's own, non-blocking, among the leaders of all nodes.
 enum class StepKind : std::uint8_t { send, recv, reduce, copy, collective };

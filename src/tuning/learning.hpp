@@ -172,11 +172,6 @@ private:
     bool is_every_bcast_the_vendors() const;
     void set_next() { look_at_ = std::min(due_, sample_at_); }
 
-    static bool waits_for_all(Collective collective) {
-        return collective == Collective::barrier || collective == Collective::allreduce ||
-               collective == Collective::allgather;
-    }
-
     const std::array<DecisionTable, collective_count>* usual_ = nullptr;
     const TrialTables* tables_ = nullptr;
     TuneMode mode_ = TuneMode::automatic;

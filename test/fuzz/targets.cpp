@@ -1,12 +1,14 @@
 #include "targets.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "../../simulation/machine.hpp"
 #include "topology/placement.hpp"
 #include "topology/virtual_layout.hpp"
 #include "trace/explain_trace.hpp"
@@ -176,9 +178,32 @@ void records(std::string_view input) {
             text);
 }
 
-constexpr FuzzTarget all[] = {{"settings", settings}, {"agreed", agreed},  {"choice", choice}, {"layout", layout},
-                              {"table", table},       {"wire", wire},      {"watch", watch},   {"words", words},
-                              {"trace", trace},       {"records", records}};
+// Of a simulation.
+void machine(std::string_view input) {
+    simulation::Machine read;
+    try {
+        read = simulation::parse_machine(input);
+    } catch (const std::exception& refused) {
+        require(*refused.what() != '\0', "a refusal says something", input);
+        return;
+    }
+    require(read.ranks_per_node >= 1 && read.ranks_per_node % read.sockets_per_node == 0, "sockets share the ranks",
+            input);
+    for (const double rate :
+         {read.network_rate, read.injection_rate, read.node_rate, read.memory_rate, read.copy_rate, read.reduce_rate})
+        require(std::isfinite(rate) && rate > 0, "a rate is above 0", input);
+    for (const double time : {read.network_latency, read.network_overhead, read.node_latency, read.node_overhead,
+                              read.fabric.latency_per_hop})
+        require(std::isfinite(time) && time >= 0, "a time is not below 0", input);
+    const unsigned long nodes = read.fabric.nodes();
+    require(nodes >= 1 && (read.fabric.kind == simulation::Fabric::Kind::crossbar || nodes <= 1'000'000),
+            "a fabric has some nodes", input);
+    require(std::max(read.network_eager_bytes, read.node_eager_bytes) >= 1024, "a limit is high enough", input);
+}
+
+constexpr FuzzTarget all[] = {{"settings", settings}, {"agreed", agreed},   {"choice", choice},  {"layout", layout},
+                              {"table", table},       {"wire", wire},       {"watch", watch},    {"words", words},
+                              {"trace", trace},       {"records", records}, {"machine", machine}};
 
 }  // namespace
 

@@ -47,8 +47,9 @@ class Libraries(unittest.TestCase):
     def test_backends_export_one_symbol_and_need_no_mpi(self):
         for library in BACKENDS:
             self.assertEqual(symbols(library, "--defined-only"), {"hcoll_backend_open"})
+            # What every system has, and hwloc; fmt and spdlog are inside. A sanitizer brings its own.
             for needed in dynamic(library, "NEEDED"):
-                self.assertNotRegex(needed, r"mpi|pmix|open-|ucp")
+                self.assertRegex(needed, r"^(libhwloc|libstdc\+\+|libm|libgcc_s|libc|ld-linux.*|lib[atu]\w*san)\.so")
             undefined = symbols(library, "--undefined-only")
             self.assertFalse([name for name in undefined if re.match(r"P?MPIX?_|ompi_|MPIR_", name)])
 

@@ -17,6 +17,9 @@ InFlight& in_flight() { return *std::launder(reinterpret_cast<InFlight*>(memory.
 constexpr std::size_t most_operations = 4;
 std::array<Signal, most_operations> are_over;
 Signal must_stop;
+// What the callers' parts do, which who has led them sees.
+std::array<std::uint64_t, most_operations> led;
+bool does_time_pass;
 
 // Is complete after so many moves. Nobody may move it while another one does, and nobody once it is.
 class Operation : public BackgroundOperation {
@@ -27,6 +30,7 @@ public:
         if (is_callers_turn_) {
             if (part == Part::background) return false;
             is_callers_turn_ = false;
+            led[number_] = 1;
         } else if (part == Part::callers) {
             return false;
         }
@@ -48,13 +52,24 @@ void begin() {
     new (memory.data()) InFlight;
     for (Signal& each : are_over) each.clear();
     must_stop.clear();
+    led.fill(0);
+    does_time_pass = false;
+    watch(led.data(), sizeof led, "what was led");
     watch(memory.data(), memory.size(), "the list");
     watch_allocations();
+}
+
+void begin_in_time() {
+    begin();
+    does_time_pass = true;
+    let_time_pass();
 }
 
 void add(std::size_t number, int moves) { in_flight().add(std::make_unique<Operation>(number, moves, false)); }
 void add_and_lead(std::size_t number, int moves) {
     in_flight().add_and_lead(std::make_unique<Operation>(number, moves, true), std::chrono::seconds(1));
+    // Over, whoever has run it; where time passes the call may have given up.
+    if (!does_time_pass) require(led[number] == 1, "what was led is not over");
 }
 // As MPI_Wait of its request.
 void wait_for(std::size_t number) {
@@ -92,7 +107,24 @@ std::vector<Protocol> protocols_of_the_background() {
     const auto protocol = [&](const char* name, std::vector<std::function<void()>> threads) {
         return Protocol{name, {begin, std::move(threads), none_left}};
     };
+    const auto in_time = [&](const char* name, std::vector<std::function<void()>> threads) {
+        return Protocol{name, {begin_in_time, std::move(threads), none_left}};
+    };
+    const auto lead_and_wait = [](std::size_t number) {
+        return [number] {
+            add_and_lead(number, 1);
+            wait_for(number);
+        };
+    };
+    const auto lead_and_compute = [] {
+        add_and_lead(0, 2);
+        expect(0);
+        stop();
+    };
     return {
+        in_time("two calls lead, and may lose patience", {lead_and_wait(0), lead_and_wait(1)}),
+        in_time("a call leads, may lose patience, and computes, beside a progress thread",
+                {lead_and_compute, progress}),
         protocol("who adds waits, beside a progress thread", {[] {
                                                                   add(0, 2);
                                                                   wait_for(0);

@@ -126,6 +126,12 @@ void* __wrap_memmove(void* target, const void* source, std::size_t bytes) {
     model::write_memory(target, bytes);
     return __real_memmove(target, source, bytes);
 }
+int __real_memcmp(const void* one, const void* other, std::size_t bytes);
+int __wrap_memcmp(const void* one, const void* other, std::size_t bytes) {
+    model::read_memory(one, bytes);
+    model::read_memory(other, bytes);
+    return __real_memcmp(one, other, bytes);
+}
 void* __real_memset(void* target, int value, std::size_t bytes);
 void* __wrap_memset(void* target, int value, std::size_t bytes) {
     model::write_memory(target, bytes);
@@ -168,6 +174,7 @@ void __wrap__ZNSt18condition_variable10notify_allEv(std::condition_variable* con
 }
 void __wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(std::condition_variable* condition,
                                                                       std::unique_lock<std::mutex>* lock) {
+    hcoll::check(model::is_running(), "only threads of a program wait");
     auto* word = reinterpret_cast<std::uint32_t*>(condition);
     const std::uint64_t before = model::load(location_of(word), sizeof *word, {}, nullptr);
     lock->unlock();
@@ -176,18 +183,20 @@ void __wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(std::condi
 }
 int __wrap_pthread_cond_clockwait(pthread_cond_t* /*condition*/, pthread_mutex_t* mutex, clockid_t /*clock*/,
                                   const timespec* /*until*/) {
+    hcoll::check(model::is_running(), "only threads of a program wait");
     __wrap_pthread_mutex_unlock(mutex);
     model::give_turn();
+    model::pass_time();
     __wrap_pthread_mutex_lock(mutex);
     return ETIMEDOUT;
 }
 
-// ---- time, which does not pass ----
+// ---- time, which passes where a thread has waited for it, or a program says so ----
 
 std::chrono::steady_clock::time_point __real__ZNSt6chrono3_V212steady_clock3nowEv();
 std::chrono::steady_clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowEv() {
-    return model::is_running() ? std::chrono::steady_clock::time_point()
-                               : __real__ZNSt6chrono3_V212steady_clock3nowEv();
+    if (!model::is_running()) return __real__ZNSt6chrono3_V212steady_clock3nowEv();
+    return std::chrono::steady_clock::time_point() + std::chrono::hours(model::hour());
 }
 }  // extern "C"
 // NOLINTEND(bugprone-reserved-identifier)
@@ -200,8 +209,12 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
     hcoll::check(memory != nullptr, "no memory");
     return memory;
 }
-void release(void* memory) noexcept {
-    if (!model::is_allocated(memory)) std::free(memory);
+// What is freed is as good as written: nobody may use it any more. (Those of unknown length are at least a word.)
+void release(void* memory, std::size_t bytes = sizeof(std::uint64_t)) noexcept {
+    if (model::is_allocated(memory))
+        model::write_memory(memory, bytes);
+    else
+        std::free(memory);
 }
 constexpr std::size_t usual = alignof(std::max_align_t);
 
@@ -217,12 +230,12 @@ void* operator new[](std::size_t bytes, std::align_val_t alignment) {
 }
 void operator delete(void* memory) noexcept { release(memory); }
 void operator delete[](void* memory) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t) noexcept { release(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t bytes) noexcept { release(memory, bytes); }
+void operator delete[](void* memory, std::size_t bytes) noexcept { release(memory, bytes); }
 void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
 void operator delete[](void* memory, std::align_val_t) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t bytes, std::align_val_t) noexcept { release(memory, bytes); }
+void operator delete[](void* memory, std::size_t bytes, std::align_val_t) noexcept { release(memory, bytes); }
 
 namespace hcoll {
 

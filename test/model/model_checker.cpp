@@ -50,6 +50,7 @@ public:
             Area& area = *areas_[i];
             if (memory < area.base || memory >= area.base + area.bytes) continue;
             const std::size_t offset = memory - area.base;
+            if (bytes > area.bytes - offset) return std::string("an access leaves ") + area.name;
             for (std::size_t cell = offset / cell_bytes; cell <= (offset + bytes - 1) / cell_bytes; ++cell)
                 if (const int other = race(area.cells[cell], thread, clock, kind); other >= 0)
                     return std::string(name_of(kind)) + " of " + std::to_string(bytes) + " bytes by thread " +
@@ -159,6 +160,17 @@ public:
     std::uint64_t choose(std::uint64_t alternatives);
     void give_turn();
     std::uint64_t writes() { return current().writes; }
+    void let_time_pass() { does_time_pass_ = true; }
+    int hour() {
+        Thread& self = current();
+        // Once; and in the end in any case.
+        if (does_time_pass_ && !self.is_late && (by_turns_ || choose(2) == 1)) {
+            self.is_late = true;
+            ++self.hour;
+        }
+        return self.hour;
+    }
+    void pass_time() { ++current().hour; }
     void access(const void* memory, std::size_t bytes, Accesses::Kind kind) {
         const Inside inside(*this);
         note(memory, bytes, kind);
@@ -194,6 +206,8 @@ private:
         State state = State::runs;
         std::int16_t done = 0;  // so many of its events
         std::uint64_t writes = 0;
+        bool is_late = false;
+        int hour = 0;
     };
 
     static void enter(unsigned int thread);
@@ -234,6 +248,7 @@ private:
     ucontext_t scheduler_{};
     int running_ = -1;
     bool is_inside_ = false;
+    bool does_time_pass_ = false;
     bool by_turns_ = false;       // no new ways: each reads the latest, and goes on after it has waited
     bool is_impossible_ = false;  // this way
     std::vector<ExecutionGraph> ways_;
@@ -329,6 +344,7 @@ void Explorer::run() {
     happened_.clear();
     to_replay_ = graph_.order().size();
     by_turns_ = is_impossible_ = false;
+    does_time_pass_ = false;
     program_.set_up();
     for (std::size_t i = 0; i < threads_.size(); ++i) {
         Thread& each = threads_[i];
@@ -336,6 +352,8 @@ void Explorer::run() {
         each.done = 0;
         each.allocated = 0;
         each.writes = 0;
+        each.is_late = false;
+        each.hour = 0;
         getcontext(&each.context);
         each.context.uc_stack.ss_sp = each.stack;
         each.context.uc_stack.ss_size = stack_bytes;
@@ -464,7 +482,10 @@ void Explorer::store(Location location, std::size_t bytes, std::uint64_t value, 
                      const void* place) {
     const Inside inside(*this);
     order = order_at(place, order);
-    if (known(Event::Kind::write, location) == nullptr) {
+    if (const Event* event = known(Event::Kind::write, location); event != nullptr) {
+        check(event->value == value && event->is_exclusive == is_exclusive,
+              "the program does not do the same for the same values");
+    } else {
         std::uint64_t initial = 0;
         std::memcpy(&initial, reinterpret_cast<const void*>(location), bytes);
         graph_.set_initial(location, initial);
@@ -556,6 +577,9 @@ bool Signal::is_set() const {
 }
 void give_turn() { explorer->give_turn(); }
 std::uint64_t writes() { return explorer->writes(); }
+void let_time_pass() { explorer->let_time_pass(); }
+int hour() { return explorer->hour(); }
+void pass_time() { explorer->pass_time(); }
 void read_memory(const void* memory, std::size_t bytes) {
     if (is_running() && bytes != 0) explorer->access(memory, bytes, Accesses::Kind::read);
 }

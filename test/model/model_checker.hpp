@@ -72,6 +72,8 @@ public:
 private:
     std::uint32_t set_ = 0;
 };
+// From now on a thread may find, at each look at the clock, that it is an hour later. In set_up().
+void let_time_pass();
 // Looked in vain.
 void give_turn();
 // How many atomic writes this thread has made: has it moved anything?
@@ -94,6 +96,9 @@ std::uint64_t change(Location location, std::size_t bytes, Order order, const vo
 // Returns what was read; written only where that was `expected`.
 std::uint64_t compare_exchange(Location location, std::size_t bytes, std::uint64_t expected, std::uint64_t desired,
                                Order order, Order on_failure, const void* place);
+// What this thread's clock says; and it has waited for one.
+int hour();
+void pass_time();
 void* allocate(std::size_t bytes, std::size_t alignment);
 bool is_allocated(const void* memory);
 

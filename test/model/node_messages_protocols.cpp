@@ -16,7 +16,7 @@ constexpr std::uint32_t first_tag = 0xffffffff;  // of two collectives; the seco
 
 // What a rank does, one thing after another.
 struct Act {
-    enum class What { send, receive, wait, next_collective };
+    enum class What { send, receive, send_at_once, take_at_once, wait, next_collective };
     What what;
     int peer = 0;
     std::uint32_t tag = 0;
@@ -26,6 +26,9 @@ using Script = std::vector<Act>;
 
 Act send(int to, std::uint32_t tag, std::size_t bytes) { return {Act::What::send, to, tag, bytes}; }
 Act receive(int from, std::uint32_t tag, std::size_t bytes) { return {Act::What::receive, from, tag, bytes}; }
+// The shortest way, tried until it goes.
+Act send_at_once(int to, std::uint32_t tag, std::size_t bytes) { return {Act::What::send_at_once, to, tag, bytes}; }
+Act take_at_once(int from, std::uint32_t tag, std::size_t bytes) { return {Act::What::take_at_once, from, tag, bytes}; }
 const Act wait{Act::What::wait};  // for all before
 const Act next_collective{Act::What::next_collective};
 
@@ -47,6 +50,10 @@ public:
                 begin(messages_.send(act.peer, first_tag_ + act.tag, sent(act.bytes), act.bytes, {}, token()));
             else if (act.what == Act::What::receive)
                 begin(messages_.recv(act.peer, first_tag_ + act.tag, room_for(act), act.bytes, {}, token()));
+            else if (act.what == Act::What::send_at_once)
+                while (!messages_.send_line(act.peer, first_tag_ + act.tag, sent(act.bytes), act.bytes)) give_turn();
+            else if (act.what == Act::What::take_at_once)
+                take_at_once(act);
             else
                 complete();
             if (act.what == Act::What::next_collective) messages_.begin(first_tag_ += tags_per_collective);
@@ -70,6 +77,10 @@ private:
     }
     std::byte* room_for(const Act& act) {
         return received_.emplace_back(act.peer, std::vector<std::byte>(act.bytes)).bytes.data();
+    }
+    void take_at_once(const Act& act) {
+        std::byte* room = room_for(act);
+        while (!messages_.take_line(act.peer, first_tag_ + act.tag, room, act.bytes)) give_turn();
     }
     // Until everything that was begun is over.
     void complete() {
@@ -124,6 +135,18 @@ std::vector<Protocol> protocols_of_node_messages() {
                   {receive(0, 0, in_line), receive(0, 1, in_line), receive(0, 2, in_line), receive(0, 3, in_line)}}),
         protocol("lines there and back", {{send(1, 0, in_line), receive(1, 1, in_line), wait, send(1, 2, in_line)},
                                           {receive(0, 0, in_line), wait, send(0, 1, in_line), receive(0, 2, in_line)}}),
+        protocol("lines at once", {{send_at_once(1, 0, in_line), send_at_once(1, 1, in_line),
+                                    send_at_once(1, 2, in_line), send_at_once(1, 3, in_line)},
+                                   {take_at_once(0, 0, in_line), take_at_once(0, 1, in_line),
+                                    take_at_once(0, 2, in_line), take_at_once(0, 3, in_line)}}),
+        large(protocol("grants in the same place",
+                       {{send(1, 0, two_cells), send(1, 1, in_line), send(1, 2, two_cells + 8)},
+                        {receive(0, 1, in_line), wait, receive(0, 2, two_cells + 8), receive(0, 0, two_cells)}})),
+        large(protocol(
+            "cells that were taken back",
+            {{send(1, 0, two_cells), send(2, 0, two_cells), send(1, 1, one_cell), send(1, 2, one_cell)},
+             {receive(0, 0, two_cells), receive(0, 1, one_cell), receive(0, 2, one_cell), wait, send(2, 1, in_line)},
+             {receive(1, 1, in_line), wait, receive(0, 0, two_cells)}})),
         protocol("a cell", {{send(1, 0, one_cell)}, {receive(0, 0, one_cell)}}),
         protocol("a message of three cells", {{send(1, 0, three_cells)}, {receive(0, 0, three_cells)}}),
         large(protocol("a message of four cells", {{send(1, 0, four_cells)}, {receive(0, 0, four_cells)}})),

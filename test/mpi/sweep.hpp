@@ -6,6 +6,7 @@
 #include "../support/vendor_defects.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -100,8 +101,8 @@ private:
 
     // The same on all ranks.
     void run_if_drawn(const Call& call) {
-        const auto one_in = static_cast<std::uint64_t>(settings_.one_in);
-        if (mix({call.seed, one_in}) % one_in != 0) return;
+        const auto one_in = static_cast<std::uint64_t>(std::max<std::int64_t>(settings_.one_in, 1));
+        if (mix({call.seed, std::hash<std::string>()(on_.name)}) % one_in != 0) return;
         run_checked(call);
         ++run_;
     }

@@ -63,10 +63,8 @@ inline constexpr const char* wrong_result = "LIBHCOLL_VERIFY has found a wrong r
 inline constexpr const char* not_watched = "the MPI library does not tell when it is freed";
 }  // namespace reason
 
-// Does every rank wait for every other one in it, whatever the MPI library does?
 inline bool waits_for_all(Collective collective, std::uint64_t bytes) {
-    if (collective == Collective::barrier) return true;
-    return bytes != 0 && (collective == Collective::allreduce || collective == Collective::allgather);
+    return waits_for_all(collective) && (bytes != 0 || collective == Collective::barrier);
 }
 
 class Communicator {

@@ -1,5 +1,5 @@
-// How many there are of what ranks of a node use in turn, again and again. In one file, of which the model checker (test/model) has one of its own: what
-// can go wrong where a ring begins again goes wrong in a short one, too.
+// How many there are of what ranks of a node use in turn, again and again. In one file, of which the model checker (test/model) has one of its own, so that
+// its rings begin again after a few steps.
 #pragma once
 
 #include <cstdint>
