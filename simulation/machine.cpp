@@ -38,7 +38,7 @@ const Json& member(const Json& machine, const std::string& path) {
 }
 
 // A figure is {"value": number, "source": where it is from}.
-double figure(const Json& machine, const std::string& path) {
+double figure(const Json& machine, const std::string& path, double largest = largest_figure) {
     const Json& entry = member(machine, path);
     if (!entry.is_object() || !entry.contains("value") || !entry["value"].is_number())
         throw std::runtime_error(fmt::format("'{}' has no number as its value", path));
@@ -46,7 +46,7 @@ double figure(const Json& machine, const std::string& path) {
         throw std::runtime_error(fmt::format("'{}' does not say where its value is from", path));
     const auto value = entry["value"].get<double>();
     if (value < 0) throw std::runtime_error(fmt::format("'{}' is negative", path));
-    if (value > largest_figure) throw std::runtime_error(fmt::format("'{}' is above {}", path, largest_figure));
+    if (value > largest) throw std::runtime_error(fmt::format("'{}' is above {}", path, largest));
     return value;
 }
 
@@ -57,7 +57,7 @@ double positive_figure(const Json& machine, const std::string& path) {
 }
 
 std::uint64_t whole_figure(const Json& machine, const std::string& path, std::uint64_t minimum, std::uint64_t maximum) {
-    const double value = figure(machine, path);
+    const double value = figure(machine, path, std::numeric_limits<double>::max());
     if (value < static_cast<double>(minimum) || value > static_cast<double>(maximum) || value != std::floor(value))
         throw std::runtime_error(fmt::format("'{}' is no whole number from {} to {}", path, minimum, maximum));
     return static_cast<std::uint64_t>(value);

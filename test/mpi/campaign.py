@@ -409,7 +409,16 @@ def self_test(arguments, build):
     job, left = tell_failure(job, run, arguments.flavour, build, 300)
     is_small = left is not None and job.options.get("--keep", "-").isdigit() and not job.settings and job.ranks <= 3
     print("It is shrunk to one collective without any setting" if is_small else "It is not shrunk to one collective without any setting")
-    return 0 if is_small and "Allreduce" in left.output and "MPI_SUM" in left.output else 1
+    if not is_small:
+        return 1
+    # Launchers lose what an aborting rank says, now and then.
+    outputs = [left.output]
+    while "FAIL campaign" not in outputs[-1] and len(outputs) < 10:
+        outputs.append(Run(job, arguments.flavour, build, PATIENCE).output)
+    if "Allreduce" in outputs[-1] and "MPI_SUM" in outputs[-1]:
+        return 0
+    print(f"the last run says another thing\n{outputs[-1]}")
+    return 1
 
 
 def table_of(path):

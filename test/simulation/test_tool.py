@@ -125,7 +125,15 @@ class Machines(unittest.TestCase):
             value("network.eager_bytes", 64)(machine)
             value("node.eager_bytes", 0)(machine)
 
-        for change, sentence in ((no_source, "'network.latency_us' does not say where its value is from"),
+        def fabric(*shape):
+            def change(machine):
+                machine["network"]["fabric"].update(kind="torus", shape=list(shape))
+            return change
+
+        for change, sentence in ((fabric(4, -1), "'network.fabric.shape' has numbers other than whole ones from 1 to 1000000"),
+                                 (fabric(10_000, 10_000), "the fabric has room for more than 1000000 nodes"),
+                                 (value("network.pair_rate_gb_per_s", 1e305), "'network.pair_rate_gb_per_s' is above"),
+                                 (no_source, "'network.latency_us' does not say where its value is from"),
                                  (no_limit, "'node.eager_bytes' is missing"),
                                  (value("network.eager_bytes", 1e30), "'network.eager_bytes' is no whole number from 0 to"),
                                  (no_copies, "'network.eager_bytes' and 'node.eager_bytes' are both below 1024"),

@@ -17,7 +17,7 @@ inline constexpr std::uint64_t cells = 64;
 inline constexpr std::uint64_t cells_of_message = 16;  // at a time: they stay in the cache
 inline constexpr std::uint64_t lane_lines = 32;
 inline constexpr std::uint64_t grants = 256;
-inline constexpr int polls_between = 8;  // looks at what others may need of this rank, while it waits
+inline constexpr int polls_between = 8;  // in vain, before a look at what others need of this rank
 // Of Waiting: looks at a flag, before others get a turn.
 inline constexpr int fewest_spins = 50;
 inline constexpr int most_spins = 2000;
