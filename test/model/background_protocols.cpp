@@ -153,20 +153,8 @@ std::vector<Protocol> protocols_of_the_background() {
                                                                 stop();
                                                             },
                                                             progress}),
-        protocol("a call that computes after it has led, beside a progress thread", {[] {
-                                                                                         add_and_lead(0, 2);
-                                                                                         expect(0);
-                                                                                         stop();
-                                                                                     },
-                                                                                     progress}),
-        protocol("two calls lead", {[] {
-                                        add_and_lead(0, 1);
-                                        wait_for(0);
-                                    },
-                                    [] {
-                                        add_and_lead(1, 1);
-                                        wait_for(1);
-                                    }}),
+        protocol("a call that computes after it has led, beside a progress thread", {lead_and_compute, progress}),
+        protocol("two calls lead", {lead_and_wait(0), lead_and_wait(1)}),
     };
 }
 

@@ -114,8 +114,8 @@ Id ExecutionGraph::add_write(int thread, Location location, std::uint64_t value,
     return id;
 }
 
-Id ExecutionGraph::add_choice(int thread, std::uint64_t value, std::uint64_t choices) {
-    return append(thread, {.kind = Event::Kind::choice, .value = value, .choices = choices});
+Id ExecutionGraph::add_choice(int thread, std::uint64_t value) {
+    return append(thread, {.kind = Event::Kind::choice, .value = value});
 }
 
 // ---- revisits ----

@@ -54,8 +54,7 @@ struct Event {
     bool is_exclusive = false;  // the write of a read-modify-write, whose read is the event before
     Location location = 0;
     std::uint64_t value = 0;  // that is read, written or chosen
-    std::uint64_t choices = 1;
-    Id from{};  // a read's write
+    Id from{};                // a read's write
     // These follow from the rest.
     Clock before{};    // with the event itself: what happens before
     Clock causes{};    // the same along po and rf, whatever the orders are
@@ -70,9 +69,8 @@ public:
     }
     // In the order in which they were added.
     [[nodiscard]] const std::vector<Id>& order() const { return order_; }
-    [[nodiscard]] const std::vector<Id>& writes_to(Location location) {
-        return mutable_writes_to(location);
-    }  // in mo, the initial one first
+    // In mo, the initial one first.
+    [[nodiscard]] const std::vector<Id>& writes_to(Location location) { return mutable_writes_to(location); }
     [[nodiscard]] std::uint64_t value_of(Location location, Id write) const;
     // Before the thread's next event.
     [[nodiscard]] Clock clock_of(int thread) const;
@@ -86,7 +84,7 @@ public:
     [[nodiscard]] std::vector<std::size_t> places(int thread, Location location, bool is_exclusive);
     Id add_write(int thread, Location location, std::uint64_t value, bool releases, bool is_exclusive,
                  std::size_t place);
-    Id add_choice(int thread, std::uint64_t value, std::uint64_t choices);
+    Id add_choice(int thread, std::uint64_t value);
 
     // The graphs in which an earlier read reads from this write, which is the last event and has no place in mo yet.
     [[nodiscard]] std::vector<ExecutionGraph> revisits(Event write, int thread) const;
@@ -104,7 +102,7 @@ private:
     [[nodiscard]] std::size_t first_readable(const Clock& clock, Location location) const;
     [[nodiscard]] std::size_t place_of(Location location, Id write) const;
     [[nodiscard]] bool was_added_last(Id id, const std::vector<std::vector<std::size_t>>& added,
-                                      const Clock& kept) const;
+                                      const Clock& causes) const;
     [[nodiscard]] ExecutionGraph restricted(const Clock& to) const;
     void recompute_clocks();
 

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <thread>
 
 #include "base/check.hpp"
 #include "model_checker.hpp"
@@ -198,6 +197,7 @@ std::chrono::steady_clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowE
     if (!model::is_running()) return __real__ZNSt6chrono3_V212steady_clock3nowEv();
     return std::chrono::steady_clock::time_point() + std::chrono::hours(model::hour());
 }
+
 }  // extern "C"
 // NOLINTEND(bugprone-reserved-identifier)
 

@@ -1,4 +1,4 @@
-// Lanes, cells and grants of NodeMessages, with two lines, two cells and two places for grants each.
+// Lanes, cells and grants of NodeMessages, with two lines, three cells and two places for grants each.
 #include <algorithm>
 #include <cstring>
 #include <memory>
