@@ -101,7 +101,7 @@ Fabric read_fabric(const Json& machine) {
     return fabric;
 }
 
-constexpr std::uint64_t longest_copied = 1 << 30;
+constexpr std::uint64_t most_eager_bytes = 1 << 30;
 // SimGrid's own collectives, with which the library is set up, send messages that nobody asks for yet.
 constexpr std::uint64_t shortest_limit = 1024;
 
@@ -118,13 +118,13 @@ Machine machine_of(const Json& object) {
     machine.network_rate = positive_figure(object, "network.pair_rate_gb_per_s") * giga;
     machine.injection_rate = positive_figure(object, "network.node_rate_gb_per_s") * giga;
     machine.network_overhead = figure(object, "network.overhead_us") * micro;
-    machine.network_eager_bytes = whole_figure(object, "network.eager_bytes", 0, longest_copied);
+    machine.network_eager_bytes = whole_figure(object, "network.eager_bytes", 0, most_eager_bytes);
     machine.fabric = read_fabric(object);
     machine.node_latency = figure(object, "node.latency_us") * micro;
     machine.node_rate = positive_figure(object, "node.pair_rate_gb_per_s") * giga;
     machine.memory_rate = positive_figure(object, "node.memory_rate_gb_per_s") * giga;
     machine.node_overhead = figure(object, "node.overhead_us") * micro;
-    machine.node_eager_bytes = whole_figure(object, "node.eager_bytes", 0, longest_copied);
+    machine.node_eager_bytes = whole_figure(object, "node.eager_bytes", 0, most_eager_bytes);
     if (std::max(machine.network_eager_bytes, machine.node_eager_bytes) < shortest_limit)
         throw std::runtime_error(
             fmt::format("'network.eager_bytes' and 'node.eager_bytes' are both below {}", shortest_limit));

@@ -23,7 +23,7 @@ namespace {
 
 // Along a binomial tree over `count` participants, each of which ends with what `pieces(first, count)` says of its subtree.
 template <typename PiecesOf, typename RankOf>
-void scatter_binomial(PlanBuilder& plan, int count, int self, const PiecesOf& pieces, const RankOf& rank_of) {
+void scatter_pieces(PlanBuilder& plan, int count, int self, const PiecesOf& pieces, const RankOf& rank_of) {
     const TreeNode node = tree_node({.shape = TreeShape::binomial}, count, self, 0);
     const auto subtree = [&](int child) { return pieces(child, std::min(child + (child & -child), count)); };
     if (node.parent >= 0) plan.recv(rank_of(node.parent), subtree(self));
@@ -62,7 +62,7 @@ Plan bcast_scatter_allgather(const PlanRequest& request, const AlgorithmParamete
     const auto pieces = [&](int first, int end) {
         return span_of(piece_of(data, first, blocks.blocks), piece_of(data, end - 1, blocks.blocks));
     };
-    scatter_binomial(plan, blocks.blocks, block, pieces, rank_of);
+    scatter_pieces(plan, blocks.blocks, block, pieces, rank_of);
     allgather_runs(plan, blocks.blocks, block, pieces, rank_of);
     for (int member = 1; member < blocks.size(block); ++member) plan.send(rank_at(vrank + member), data);
     return plan.finish();
@@ -86,7 +86,7 @@ Plan bcast_scatter_ring(const PlanRequest& request, const AlgorithmParameters& p
         run.length = std::min(request.units, static_cast<std::uint64_t>(end) * chunk_units) - run.begin;
         return run;
     };
-    scatter_binomial(plan, size, ring.self(), pieces, [&](int vrank) { return ring.rank(vrank); });
+    scatter_pieces(plan, size, ring.self(), pieces, [&](int vrank) { return ring.rank(vrank); });
     allgather_around_ring(plan, ring, request.units, chunk_units, ring.self());
     return plan.finish();
 }

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "info/job.hpp"
+#include "info/mistake.hpp"
 #include "info/plan.hpp"
 #include "info/table.hpp"
 #include "info/topology.hpp"
@@ -152,11 +153,6 @@ void print_reference(const Json& document) {
     print_reference_of_algorithms(document["algorithms"]);
 }
 
-int mistake(const std::string& problem) {
-    fmt::print(stderr, "hcoll-info: {}\n", problem);
-    return 2;
-}
-
 int run(int argc, char** argv) {
     constexpr int most_ranks = static_cast<int>(VirtualLayout::bound);
     CLI::App app{
@@ -219,12 +215,13 @@ int run(int argc, char** argv) {
         return app.exit(error) == 0 ? 0 : usage;
     }
     if (draw->count() == 0 && plan->count() == 0 && layout->count() + ranks->count() != 0)
-        return mistake("--layout and --ranks are for --topology or --plan");
+        return info::mistake("--layout and --ranks are for --topology or --plan", info::wrong_use);
     if (ranks->count() != 0 && (plan_options.ranks < 1 || plan_options.ranks > most_ranks))
-        return mistake(fmt::format("{} is no number of ranks from 1 to {}", plan_options.ranks, most_ranks));
+        return info::mistake(fmt::format("{} is no number of ranks from 1 to {}", plan_options.ranks, most_ranks),
+                             info::wrong_use);
 
     if (svg->count() != 0 && plan->count() == 0 && call->count() == 0)
-        return mistake("--svg is for --plan, or for --trace with --call");
+        return info::mistake("--svg is for --plan, or for --trace with --call", info::wrong_use);
     if (trace->count() != 0) {
         if (!traced_job.empty()) trace_options.job = std::stoull(traced_job, nullptr, 16);
         trace_options.as_svg = plan_options.as_svg;

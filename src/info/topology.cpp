@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "info/mistake.hpp"
 #include "topology/draw_placement.hpp"
 #include "topology/seats_of_places.hpp"
 
@@ -12,11 +13,6 @@ namespace hcoll::info {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-int mistake(const std::string& problem) {
-    fmt::print(stderr, "hcoll-info: {}\n", problem);
-    return 1;
-}
 
 std::vector<RankPlace> places_of(const Job& job) {
     std::vector<RankPlace> places;
@@ -50,9 +46,10 @@ void print_json(const Placement& placement, const std::vector<std::string>& host
 int print_topology(const TopologyOptions& options, const Settings& settings, std::span<const std::string> warnings) {
     VirtualLayout layout = settings.topology;
     if (!options.layout.empty())
-        if (const auto problem = VirtualLayout::parse(options.layout, layout)) return mistake("--layout: " + *problem);
+        if (const auto problem = VirtualLayout::parse(options.layout, layout))
+            return mistake("--layout: " + *problem, no_answer);
     if (options.ranks != 0 && layout.is_automatic())
-        return mistake("--ranks is for a virtual layout; give one with --layout or LIBHCOLL_TOPOLOGY");
+        return mistake("--ranks is for a virtual layout; give one with --layout or LIBHCOLL_TOPOLOGY", no_answer);
 
     int ranks = options.ranks;
     Job job;
@@ -60,7 +57,7 @@ int print_topology(const TopologyOptions& options, const Settings& settings, std
     if (needs_job) {
         job = examine_job(options.mpi);
         if (!job.prints) return 0;
-        if (!job.problem.empty()) return mistake(job.problem);
+        if (!job.problem.empty()) return mistake(job.problem, no_answer);
         ranks = static_cast<int>(job.ranks.size());
     } else if (ranks == 0) {
         ranks = layout.places();
@@ -72,8 +69,8 @@ int print_topology(const TopologyOptions& options, const Settings& settings, std
     if (!layout.is_automatic())
         if (const auto problem = layout.seats(ranks, seats)) {
             // Where the setting is too small for a job, the library takes the ranks where they are.
-            if (!needs_job || !options.layout.empty()) return mistake(*problem);
-            mistake(*problem + "; they are shown where they really are");
+            if (!needs_job || !options.layout.empty()) return mistake(*problem, no_answer);
+            mistake(*problem + "; they are shown where they really are", no_answer);
         }
     if (seats.empty()) {
         seats = seats_of_places(places_of(job));

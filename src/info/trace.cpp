@@ -7,16 +7,12 @@
 #include <stdexcept>
 
 #include "info/draw_trace.hpp"
+#include "info/mistake.hpp"
 #include "trace/explain_trace.hpp"
 
 namespace hcoll::info {
 
 namespace {
-
-int mistake(const std::string& problem) {
-    fmt::print(stderr, "hcoll-info: {}\n", problem);
-    return 2;
-}
 
 // All ranks' events in one text. Files may be large: one after another.
 int merge(const TraceFolder& found) {
@@ -25,7 +21,7 @@ int merge(const TraceFolder& found) {
     for (const RankTrace& rank : found.ranks) {
         const auto document = nlohmann::ordered_json::parse(trace_text_of_file(rank.file), nullptr, false);
         if (!document.is_object() || !document.contains("traceEvents"))
-            return mistake(fmt::format("{} has changed meanwhile", rank.file));
+            return mistake(fmt::format("{} has changed meanwhile", rank.file), wrong_use);
         for (const auto& event : document["traceEvents"]) {
             fmt::print("{}\n{}", is_first ? "" : ",",
                        event.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -74,22 +70,24 @@ int print_trace(const TraceOptions& options) {
     try {
         found = read_trace_folder(options.folder, options.job);
     } catch (const std::runtime_error& error) {
-        return mistake(error.what());
+        return mistake(error.what(), wrong_use);
     }
     for (const std::string& problem : found.problems) fmt::print(stderr, "hcoll-info: {}\n", problem);
-    if (found.ranks.empty()) return mistake(fmt::format("{} has no trace of LIBHCOLL_TRACE", options.folder));
+    if (found.ranks.empty())
+        return mistake(fmt::format("{} has no trace of LIBHCOLL_TRACE", options.folder), wrong_use);
     if (options.merges) return merge(found);
     if (options.call == 0) {
         const TraceExplanation explanation = explain_trace(found.ranks);
         fmt::print("{}", options.as_json ? explanation_json(explanation) : explanation_text(explanation));
         return 0;
     }
-    if (options.as_json) return mistake("--json is for all of a trace: without --call");
+    if (options.as_json) return mistake("--json is for all of a trace: without --call", wrong_use);
     const std::vector<TracedCallOfAll> calls = collectives_of(found.ranks);
     const TracedCallOfAll* call = find_call(calls, options);
     if (call == nullptr)
         return mistake(fmt::format("there is no collective {}{} in {}", options.call,
-                                   options.communicator.empty() ? "" : " on " + options.communicator, options.folder));
+                                   options.communicator.empty() ? "" : " on " + options.communicator, options.folder),
+                       wrong_use);
     fmt::print("{}", options.as_svg ? trace_svg(found.ranks, *call) : call_trace_text(found.ranks, *call));
     return 0;
 }

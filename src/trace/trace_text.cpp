@@ -27,7 +27,7 @@ std::string_view text_of(const std::array<char, size>& from) {
     return {from.data(), static_cast<std::size_t>(std::find(from.begin(), from.end(), '\0') - from.begin())};
 }
 
-std::string microseconds(std::int64_t nanoseconds) {
+std::string microseconds_text(std::int64_t nanoseconds) {
     const auto size = static_cast<std::uint64_t>(nanoseconds < 0 ? -nanoseconds : nanoseconds);
     return fmt::format("{}{}.{:03}", nanoseconds < 0 ? "-" : "", size / 1000, size % 1000);
 }
@@ -139,11 +139,11 @@ private:
         const int thread = row(record);
         threads_.insert(thread);
         add(",\n{{\"name\":{},\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{}", json_string(name(record)),
-            trace_kind_names[static_cast<std::size_t>(record.kind)], rank(), thread, microseconds(begin));
+            trace_kind_names[static_cast<std::size_t>(record.kind)], rank(), thread, microseconds_text(begin));
         if (record.end == 0)
             text_ += R"(,"ph":"B")";
         else
-            add(R"(,"ph":"X","dur":{})", microseconds(std::max<std::int64_t>(view_.time(record.end) - begin, 0)));
+            add(R"(,"ph":"X","dur":{})", microseconds_text(std::max<std::int64_t>(view_.time(record.end) - begin, 0)));
         if (record.kind != TraceKind::function) add_arguments(record, view_.communicator_of(number));
         text_ += '}';
     }

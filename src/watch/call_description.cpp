@@ -11,8 +11,8 @@ namespace hcoll {
 
 namespace {
 
-constexpr std::size_t most_groups = 6;
-constexpr std::size_t most_ranges = 8;
+constexpr std::size_t most_named_groups = 6;
+constexpr std::size_t most_named_ranges = 8;
 constexpr std::size_t words_of_name = (CallDescription::most_name + 1) / sizeof(std::uint64_t);
 
 std::uint64_t to_word(int number) { return static_cast<std::uint64_t>(std::int64_t{number}); }
@@ -124,7 +124,7 @@ std::string ranks_text(std::span<const int> ranks) {
     for (std::size_t i = 0; i < ranks.size(); ++ranges) {
         std::size_t end = i + 1;
         while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-        if (ranges == most_ranges) return text + fmt::format(" and {} more", ranks.size() - i);
+        if (ranges == most_named_ranges) return text + fmt::format(" and {} more", ranks.size() - i);
         if (ranges != 0) text += ", ";
         text += end - i == 1 ? fmt::format("{}", ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[end - 1]);
         i = end;
@@ -152,7 +152,7 @@ std::string groups_text(std::vector<Said> said) {
     std::string text;
     for (std::size_t i = 0; i < groups.size(); ++i) {
         if (i != 0) text += "; ";
-        if (i == most_groups) return text + fmt::format("and {} others", groups.size() - i);
+        if (i == most_named_groups) return text + fmt::format("and {} others", groups.size() - i);
         text += fmt::format("{}: {}", ranks_text(groups[i].ranks), groups[i].text);
     }
     return text;

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t most_ranges = 4096;
+constexpr std::size_t most_copied_ranges = 4096;
 // What comes over a network is believed as far as that.
 constexpr int most_ranks = 1 << 26;
 
@@ -37,7 +37,7 @@ RankState::Call call_of(const Json& from) {
 
 Json json_of(const RankState::Communicator& communicator) {
     Json members = Json::array();
-    const std::size_t count = std::min(communicator.members.size(), most_ranges);
+    const std::size_t count = std::min(communicator.members.size(), most_copied_ranges);
     for (std::size_t i = 0; i < count; ++i) {
         const RankRange& range = communicator.members[i];
         members.push_back({range.first, range.count, range.step});

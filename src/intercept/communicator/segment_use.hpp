@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "progress/node/memory_units.hpp"
 #include "progress/node/node_collectives.hpp"
 #include "progress/node/node_messages.hpp"
 #include "progress/node/node_peers.hpp"
@@ -31,9 +32,8 @@ struct SegmentUse {
         constexpr std::size_t usual = 512 << 10;
         constexpr std::size_t most = 4 << 20;
         constexpr std::size_t most_of_all = 16 << 20;
-        constexpr std::size_t page = 4096;
         const std::size_t shared_cores =
-            std::clamp(most_of_all / static_cast<std::size_t>(ranks) / page * page, usual, most);
+            std::clamp(most_of_all / static_cast<std::size_t>(ranks) / page_bytes * page_bytes, usual, most);
         Shape shape{.collectives_buffer = setting != 0     ? setting
                                           : oversubscribed ? shared_cores
                                                            : usual,

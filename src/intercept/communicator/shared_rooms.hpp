@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "intercept/communicator/segment_use.hpp"
+#include "progress/node/memory_units.hpp"
 #include "progress/node/shared_segment.hpp"
 
 namespace hcoll {
@@ -66,17 +67,13 @@ public:
     std::uint64_t name_of(int room) const { return serial_ * most + static_cast<std::uint64_t>(room) + 1; }
 
 private:
-    static constexpr std::size_t line = 64;
-    static constexpr std::size_t page = 4096;
-    static std::size_t rounded_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
-
     static std::size_t peers_offset(const SegmentUse::Shape& shape, int room) {
-        return line + static_cast<std::size_t>(room) * rounded_up(shape.peers_bytes, line);
+        return cache_line_bytes + static_cast<std::size_t>(room) * rounded_up(shape.peers_bytes, cache_line_bytes);
     }
     static std::size_t head_bytes(const SegmentUse::Shape& shape) {
-        return rounded_up(peers_offset(shape, most), page);
+        return rounded_up(peers_offset(shape, most), page_bytes);
     }
-    static std::size_t room_bytes(const SegmentUse::Shape& shape) { return rounded_up(shape.bytes, page); }
+    static std::size_t room_bytes(const SegmentUse::Shape& shape) { return rounded_up(shape.bytes, page_bytes); }
     int rooms() const {
         return std::min(static_cast<int>((segment_.address().bytes - head_bytes(shape_)) / room_bytes(shape_)), most);
     }

@@ -16,7 +16,7 @@ namespace hcoll {
 
 namespace {
 
-Arrivals* noted = nullptr;
+Arrivals* noted_arrivals = nullptr;
 
 constexpr std::int64_t nothing = std::numeric_limits<std::int64_t>::min();
 
@@ -65,25 +65,25 @@ private:
 
     // All memory is taken before any rank waits for another's.
     bool prepare() {
-        std::uint64_t count = rank_ == 0 ? noted->calls().size() : 0;
+        std::uint64_t count = rank_ == 0 ? noted_arrivals->calls().size() : 0;
         const bool is_told = mpi.Bcast(&count, 1, MPI_UINT64_T, 0, comm_) == MPI_SUCCESS;
         const bool has_memory = is_told && has_memory_for([&] {
                                     calls_.resize(count);
                                     came_.assign(2 * count, nothing);
                                     late_.assign(count, nothing);
                                     sums_.assign(3 * count, 0);
-                                    own_.reserve(noted->calls().size());
-                                    mine_.reserve(noted->calls().size());
+                                    own_.reserve(noted_arrivals->calls().size());
+                                    mine_.reserve(noted_arrivals->calls().size());
                                 });
         if (is_true_anywhere(!has_memory, comm_)) return false;
         if (rank_ == 0)
-            for (std::size_t i = 0; i < count; ++i) calls_[i] = call_of(noted->calls()[i]);
+            for (std::size_t i = 0; i < count; ++i) calls_[i] = call_of(noted_arrivals->calls()[i]);
         constexpr int words = sizeof(Call) / sizeof(std::uint64_t);
         return mpi.Bcast(calls_.data(), static_cast<int>(count) * words, MPI_UINT64_T, 0, comm_) == MPI_SUCCESS;
     }
 
     void find_mine() {
-        for (const Arrival& each : noted->calls()) own_.push_back(&each);
+        for (const Arrival& each : noted_arrivals->calls()) own_.push_back(&each);
         std::sort(own_.begin(), own_.end(),
                   [](const Arrival* a, const Arrival* b) { return call_of(*a) < call_of(*b); });
         for (std::size_t i = 0; i < calls_.size(); ++i) {
@@ -121,7 +121,7 @@ private:
         LateRanksSplit found;
         std::map<int, LateRanksSplit::LateRank> ranks;
         for (std::size_t i = 0; i < calls_.size(); ++i) {
-            const Arrival& each = noted->calls()[i];
+            const Arrival& each = noted_arrivals->calls()[i];
             if (sums_[3 * i + 2] != each.size) continue;
             const double waiting = 1e-9 * static_cast<double>(sums_[3 * i]);
             found.add(each.row, waiting, 1e-9 * static_cast<double>(sums_[3 * i + 1]));
@@ -152,16 +152,16 @@ private:
 }  // namespace
 
 bool start_late_report() {
-    const bool has_memory = has_memory_for([&] { noted = new Arrivals; });
+    const bool has_memory = has_memory_for([&] { noted_arrivals = new Arrivals; });
     if (!is_true_anywhere(!has_memory, CommonTime::get()->communicator())) return true;
-    delete std::exchange(noted, nullptr);
+    delete std::exchange(noted_arrivals, nullptr);
     return false;
 }
 
-Arrivals* arrivals() { return noted; }
+Arrivals* arrivals() { return noted_arrivals; }
 
 void finish_late_report() {
-    if (noted == nullptr) return;
+    if (noted_arrivals == nullptr) return;
     std::optional<LateRanksSplit> found = Join().run();
     if (Report* report = Process::get().report(); report != nullptr && found) report->set_late_ranks(std::move(*found));
 }

@@ -16,22 +16,20 @@
 #include <algorithm>
 #include <cstring>
 
+#include "progress/node/memory_units.hpp"
 #include "progress/node/node_collectives.hpp"
 
 namespace hcoll {
 
 namespace node_area {
 
-constexpr std::size_t line = 64;
-constexpr std::size_t page = 4096;
-
-constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
-
 inline std::size_t block_bytes_of(std::size_t buffer_bytes) {
-    return std::max(buffer_bytes / NodeCollectives::depth / page, std::size_t{1}) * page;
+    return std::max(buffer_bytes / NodeCollectives::depth / page_bytes, std::size_t{1}) * page_bytes;
 }
 // Of two ranks or more, none combines more of a block than half of it and a line.
-inline std::size_t slice_bytes_of(std::size_t buffer_bytes) { return block_bytes_of(buffer_bytes) / 2 + line; }
+inline std::size_t slice_bytes_of(std::size_t buffer_bytes) {
+    return block_bytes_of(buffer_bytes) / 2 + cache_line_bytes;
+}
 
 // The rings of slots, by the size of messages. In the first one header and message share a line.
 struct SlotRing {
@@ -41,12 +39,13 @@ struct SlotRing {
 
     constexpr std::size_t ring_bytes() const { return slots * slot_bytes; }
 };
-constexpr SlotRing rings[] = {{NodeCollectives::line_bytes, node_sizes::lines, line},
+constexpr SlotRing rings[] = {{NodeCollectives::line_bytes, node_sizes::lines, cache_line_bytes},
                               {960, node_sizes::slots, 960},
                               {NodeCollectives::short_bytes, node_sizes::large_slots, NodeCollectives::short_bytes}};
 constexpr std::size_t ring_count = std::size(rings);
-constexpr std::size_t header_bytes = line - NodeCollectives::line_bytes;
-static_assert(sizeof(Flag) == header_bytes && rings[1].slot_bytes % line == 0 && rings[2].slot_bytes % line == 0);
+constexpr std::size_t header_bytes = cache_line_bytes - NodeCollectives::line_bytes;
+static_assert(sizeof(Flag) == header_bytes && rings[1].slot_bytes % cache_line_bytes == 0 &&
+              rings[2].slot_bytes % cache_line_bytes == 0);
 
 constexpr std::size_t offset_of_ring(std::size_t ring) {
     std::size_t offset = 0;
@@ -72,26 +71,24 @@ inline std::size_t length_of(const Flag& header) {
 
 // What a rank owns: flags, slots, and behind them blocks and slices of results.
 struct NodeCollectives::Area {
-    alignas(node_area::line) Flag done;      // with so many operations
-    alignas(node_area::line) Flag ready;     // so many blocks are copied in
-    alignas(node_area::line) Flag reduced;   // of so many blocks its slice is combined
-    alignas(node_area::line) Flag consumed;  // with so many blocks
-    alignas(node_area::line) Flag arrived;   // at so many barriers; a leader's: so has its group
-    alignas(node_area::line) Flag released;  // a leader's: its group may leave so many barriers
-    alignas(node_area::line) std::byte slots[node_area::offset_of_ring(node_area::ring_count)];
+    alignas(cache_line_bytes) Flag done;      // with so many operations
+    alignas(cache_line_bytes) Flag ready;     // so many blocks are copied in
+    alignas(cache_line_bytes) Flag reduced;   // of so many blocks its slice is combined
+    alignas(cache_line_bytes) Flag consumed;  // with so many blocks
+    alignas(cache_line_bytes) Flag arrived;   // at so many barriers; a leader's: so has its group
+    alignas(cache_line_bytes) Flag released;  // a leader's: its group may leave so many barriers
+    alignas(cache_line_bytes) std::byte slots[node_area::offset_of_ring(node_area::ring_count)];
 
     static Flag& done_of(Area& area) { return area.done; }
     static Flag& ready_of(Area& area) { return area.ready; }
     static Flag& consumed_of(Area& area) { return area.consumed; }
 
     // Flags, slots, and a desk for single copies.
-    static constexpr std::size_t head_bytes() {
-        return node_area::rounded_up(sizeof(Area) + SingleCopy::desk_bytes, node_area::page);
-    }
+    static constexpr std::size_t head_bytes() { return rounded_up(sizeof(Area) + SingleCopy::desk_bytes, page_bytes); }
     static std::size_t bytes(std::size_t buffer_bytes) {
-        return head_bytes() + node_area::rounded_up(depth * (node_area::block_bytes_of(buffer_bytes) +
-                                                             node_area::slice_bytes_of(buffer_bytes)),
-                                                    node_area::page);
+        return head_bytes() +
+               rounded_up(depth * (node_area::block_bytes_of(buffer_bytes) + node_area::slice_bytes_of(buffer_bytes)),
+                          page_bytes);
     }
 };
 
@@ -106,7 +103,7 @@ inline void NodeCollectives::claim(std::uint64_t operation, std::uint64_t slots)
 }
 
 inline Flag& NodeCollectives::header(int rank, std::uint64_t operation) const {
-    return *reinterpret_cast<Flag*>(lines_ + operation % node_area::rings[0].slots * node_area::line +
+    return *reinterpret_cast<Flag*>(lines_ + operation % node_area::rings[0].slots * cache_line_bytes +
                                     static_cast<std::size_t>(rank) * area_bytes_);
 }
 

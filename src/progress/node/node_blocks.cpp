@@ -19,7 +19,7 @@ struct Slices {
     int ranks;
 
     std::size_t begin(int rank) const {
-        const std::size_t grain = line % element_bytes == 0 ? line / element_bytes : 1;
+        const std::size_t grain = cache_line_bytes % element_bytes == 0 ? cache_line_bytes / element_bytes : 1;
         const std::size_t grains = (elements + grain - 1) / grain;
         const std::size_t first = grains * static_cast<std::size_t>(rank) / static_cast<std::size_t>(ranks) * grain;
         return std::min(first, elements) * element_bytes;

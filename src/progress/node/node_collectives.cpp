@@ -14,18 +14,18 @@ namespace hcoll {
 using namespace node_area;
 
 NodeCollectives::Accumulator NodeCollectives::make_accumulator() {
-    return {new (std::align_val_t{line}) std::byte[short_bytes],
-            [](std::byte* memory) { ::operator delete[](memory, std::align_val_t{line}); }};
+    return {new (std::align_val_t{cache_line_bytes}) std::byte[short_bytes],
+            [](std::byte* memory) { ::operator delete[](memory, std::align_val_t{cache_line_bytes}); }};
 }
 
 NodeCollectives::Part NodeCollectives::own_part(int rank, std::size_t buffer_bytes) {
-    return {page + static_cast<std::size_t>(rank) * Area::bytes(buffer_bytes), Area::bytes(buffer_bytes)};
+    return {page_bytes + static_cast<std::size_t>(rank) * Area::bytes(buffer_bytes), Area::bytes(buffer_bytes)};
 }
 
 void NodeCollectives::touch(std::byte* base, int rank, std::size_t buffer_bytes) {
     std::byte* own = base + own_part(rank, buffer_bytes).offset;
     const auto touch_page_of = [&](std::size_t at) { *const_cast<volatile std::byte*>(own + at) = std::byte{0}; };
-    for (std::size_t at = 0; at < offsetof(Area, slots) + rings[0].ring_bytes(); at += page) touch_page_of(at);
+    for (std::size_t at = 0; at < offsetof(Area, slots) + rings[0].ring_bytes(); at += page_bytes) touch_page_of(at);
     touch_page_of(sizeof(Area));  // the desk
 }
 
@@ -35,7 +35,7 @@ std::size_t NodeCollectives::segment_bytes(int ranks, std::size_t buffer_bytes) 
 
 NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank,
                                  Waiting waiting, Accumulator accumulator)
-    : base_(base + page),
+    : base_(base + page_bytes),
       lines_(base_ + offsetof(Area, slots)),
       buffer_bytes_(buffer_bytes),
       area_bytes_(Area::bytes(buffer_bytes)),

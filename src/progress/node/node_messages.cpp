@@ -5,24 +5,22 @@
 
 #include "base/check.hpp"
 #include "progress/node/futex.hpp"
+#include "progress/node/memory_units.hpp"
 
 namespace hcoll {
 
 namespace {
 
-constexpr std::size_t page = 4096;
 // Of a cell: so that the cells of several messages stay in the cache.
 constexpr std::size_t fewest_cell_bytes = 1 << 10;
 constexpr std::size_t most_cell_bytes = 32 << 10;
-
-constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
 }  // namespace
 
 // ---- the segment ----
 
 std::size_t NodeMessages::head_bytes(int ranks) {
-    return rounded_up(sizeof(Area) + static_cast<std::size_t>(ranks) * (sizeof(Lane) + sizeof(Receipts)), page);
+    return rounded_up(sizeof(Area) + static_cast<std::size_t>(ranks) * (sizeof(Lane) + sizeof(Receipts)), page_bytes);
 }
 
 std::size_t NodeMessages::cell_bytes_of(std::size_t buffer_bytes) {
@@ -30,7 +28,7 @@ std::size_t NodeMessages::cell_bytes_of(std::size_t buffer_bytes) {
 }
 
 std::size_t NodeMessages::area_bytes(int ranks, std::size_t buffer_bytes) {
-    return head_bytes(ranks) + rounded_up(cells * cell_bytes_of(buffer_bytes), page);
+    return head_bytes(ranks) + rounded_up(cells * cell_bytes_of(buffer_bytes), page_bytes);
 }
 
 NodeMessages::Part NodeMessages::own_part(int ranks, int rank, std::size_t buffer_bytes) {

@@ -11,11 +11,12 @@
 #include <cstring>
 #include <ctime>
 
+#include "progress/node/memory_units.hpp"
+
 namespace hcoll {
 
 namespace {
 
-constexpr std::size_t line = 64;
 constexpr std::int64_t between_looks = 100'000'000;  // nanoseconds
 
 std::uint64_t inode_of(const char* path) {
@@ -62,9 +63,13 @@ struct NodePeers::Identity {
     std::uint64_t time_namespace;  // `began` is counted in; 0 where there are none
 };
 
-std::size_t NodePeers::segment_bytes(int ranks) { return line + static_cast<std::size_t>(ranks) * sizeof(Identity); }
+std::size_t NodePeers::segment_bytes(int ranks) {
+    return cache_line_bytes + static_cast<std::size_t>(ranks) * sizeof(Identity);
+}
 
-NodePeers::Identity& NodePeers::identity(int rank) const { return reinterpret_cast<Identity*>(base_ + line)[rank]; }
+NodePeers::Identity& NodePeers::identity(int rank) const {
+    return reinterpret_cast<Identity*>(base_ + cache_line_bytes)[rank];
+}
 
 NodePeers::NodePeers(std::byte* base, int ranks, int rank) : base_(base), ranks_(ranks), rank_(rank) {
     struct Self {

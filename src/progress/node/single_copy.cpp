@@ -9,26 +9,26 @@
 #include <cstring>
 #include <thread>
 
+#include "progress/node/memory_units.hpp"
+
 namespace hcoll {
 
 namespace {
 
-constexpr std::size_t line = 64;
-constexpr std::size_t page = 4096;
 // All pieces of a rank together stay in its second-level cache; a call that copies less than the smallest is mostly call.
 constexpr std::size_t all_pieces_bytes = 256 << 10;
 constexpr std::size_t smallest_piece_bytes = 32 << 10;
 constexpr std::size_t accumulator_bytes = 8 << 10;
 
 std::size_t piece_bytes_of(int ranks) {
-    return std::max(all_pieces_bytes / static_cast<std::size_t>(ranks) / page * page, smallest_piece_bytes);
+    return std::max(all_pieces_bytes / static_cast<std::size_t>(ranks) / page_bytes * page_bytes, smallest_piece_bytes);
 }
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uint64_t>(memory); }
 
 // A word of the probe of a rank: the first is its secret, the others are the answers of the ranks.
 std::size_t probe_bytes(int ranks) {
-    return (sizeof(std::uint64_t) * (static_cast<std::size_t>(ranks) + 1) + page - 1) / page * page;
+    return rounded_up(sizeof(std::uint64_t) * (static_cast<std::size_t>(ranks) + 1), page_bytes);
 }
 std::uint64_t answer_of(int rank, std::uint64_t secret) { return secret ^ (static_cast<std::uint64_t>(rank) + 1); }
 
@@ -36,12 +36,12 @@ std::uint64_t answer_of(int rank, std::uint64_t secret) { return secret ^ (stati
 
 struct SingleCopy::Desk {
     // With so many messages' buffers: where they are is in the line of the flag.
-    alignas(line) Flag offered;
+    alignas(cache_line_bytes) Flag offered;
     std::uint64_t input;
     std::uint64_t output;
     std::uint64_t bytes;  // that are there
     // Of message k: 2 k + 1 when the rank's own copies are over; 2 k + 2, after a failure, when it has looked at all desks.
-    alignas(line) Flag done;
+    alignas(cache_line_bytes) Flag done;
     // The last one in which they failed, plus 1. Who failed stays until everybody has seen it, so the others need not look at
     // what stands here for other messages.
     std::atomic<std::uint64_t> failed;
@@ -50,7 +50,7 @@ struct SingleCopy::Desk {
     // The last one that it left before its time, plus 1.
     std::atomic<std::uint64_t> left;
     // For the test.
-    alignas(line) PeerMemory::Key key;
+    alignas(cache_line_bytes) PeerMemory::Key key;
     std::uint64_t probe;
     std::uint64_t secret;
 };
@@ -65,7 +65,9 @@ SingleCopy::SingleCopy(const std::vector<std::byte*>& desks, int rank, Waiting& 
 
 SingleCopy::~SingleCopy() = default;
 
-void SingleCopy::Free::operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{page}); }
+void SingleCopy::Free::operator()(std::byte* memory) const {
+    ::operator delete[](memory, std::align_val_t{page_bytes});
+}
 
 // ---- the test ----
 
@@ -92,7 +94,7 @@ bool SingleCopy::prove(std::shared_ptr<PeerMemory> memory, const std::function<b
 }
 
 void SingleCopy::make_pieces() {
-    pieces_.reset(new (std::align_val_t{page}, std::nothrow)
+    pieces_.reset(new (std::align_val_t{page_bytes}, std::nothrow)
                       std::byte[piece_bytes_of(ranks_) * static_cast<std::size_t>(ranks_) + accumulator_bytes]);
 }
 
@@ -201,7 +203,7 @@ bool SingleCopy::is_good(int rank, std::uint64_t message) {
 bool SingleCopy::bcast(int root, std::byte* data, std::size_t bytes, std::size_t capacity) {
     const std::uint64_t message = messages_++;
     const std::size_t last_part = waiting_.is_oversubscribed() ? 0 : bytes / static_cast<std::size_t>(ranks_);
-    const std::size_t written_from = (bytes - last_part + page - 1) / page * page;
+    const std::size_t written_from = rounded_up(bytes - last_part, page_bytes);
     const bool root_writes = written_from < bytes;
     const std::size_t read_bytes = root_writes ? written_from : bytes;
     offer(message, data, data, capacity);
@@ -247,7 +249,7 @@ SingleCopy::Share SingleCopy::share(int rank, int root, std::size_t elements, st
     std::size_t all = before + weight_of(rank);
     for (int each = rank + 1; each < ranks_; ++each) all += weight_of(each);
     // Whole pages, where elements divide them.
-    const std::size_t grain = page % element_bytes == 0 ? page / element_bytes : 1;
+    const std::size_t grain = page_bytes % element_bytes == 0 ? page_bytes / element_bytes : 1;
     const std::size_t grains = (elements + grain - 1) / grain;
     const auto position = [&](std::size_t weight) {
         const std::size_t parts = std::max(all, std::size_t{1});
