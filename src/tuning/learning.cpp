@@ -1,6 +1,7 @@
 #include "tuning/learning.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace hcoll {
@@ -66,7 +67,7 @@ Learning::Learning(const std::array<DecisionTable, collective_count>* usual, con
       sample_at_(at_first),
       interval_(at_first) {
     for (auto& of_collective : index_) of_collective.fill(no_place);
-    places_.reserve(most_places);
+    places_.reserve(first_places);
     set_next();
 }
 
@@ -95,8 +96,14 @@ Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, cons
     const TrialRange* range = trials_at((*tables_)[of], key.most_bytes());
     if (range == nullptr || range->others.empty()) return nullptr;
     const std::size_t count = std::min(range->others.size() + 1, PlaceLearning::most_candidates);
-    index = static_cast<std::uint8_t>(places_.size());
-    Place& place = places_.emplace_back();
+    // A rank without memory for one more has other places than the ranks that have it: they see that when they agree, and learn no more.
+    try {
+        places_.emplace_back();
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+    index = static_cast<std::uint8_t>(places_.size() - 1);
+    Place& place = places_.back();
     place.key = key;
     place.others = &range->others;
     place.usual = &decided;

@@ -41,10 +41,12 @@ struct PlaceKey {
     friend bool operator==(const PlaceKey&, const PlaceKey&) = default;
 };
 
-// Used by one thread at a time. Takes memory when it is made, and never again.
+// Used by one thread at a time. Takes memory when it is made, and for places beyond the first few; a rank that cannot have it learns no more, nor do
+// the others.
 class Learning {
 public:
     static constexpr std::size_t most_places = 64;
+    static constexpr std::size_t first_places = 4;  // a kilobyte each
 
     // None: nothing is learned, and every call runs what is usual.
     Learning() = default;

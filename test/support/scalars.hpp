@@ -130,11 +130,13 @@ T draw_real(Op op, Random& random) {
     return static_cast<T>(static_cast<double>(random.between(-2000, 2000)) / 2);
 }
 
-// Powers of distinct Gaussian primes: a product never has a zero part, and stays exact in float for 16 ranks.
+// Powers of distinct Gaussian primes: a product never has a zero part, and stays exact in float for 16 ranks. Those of further ranks are 1: a zero
+// part of theirs has no other sign than +, in whichever order.
 template <class T>
 T draw_complex(const Draw& how, Random& random) {
     using Real = typename T::value_type;
     if (how.op != Op::prod) return {draw_real<Real>(how.op, random), draw_real<Real>(how.op, random)};
+    if (how.rank >= 16) return {1, 0};
     const T prime = how.rank < 4 && random.chance(2) ? T{3, 2} : T{2, 1};
     return random.chance(2) ? prime : -prime;
 }

@@ -1,7 +1,7 @@
 // How the segment of NodeCollectives is laid out; for its own files.
 //
 //   segment   | page | area of rank 0 | area of rank 1 | ...
-//   area      | flags | headers and lines | slots | slots | desk | blocks | slices of results |
+//   area      | flags | desk | headers and lines | slots | slots | blocks | slices of results |
 //
 // A rank's header of operation k says that its part of it is there, and how many bytes it has: a flag, the length, and the
 // message itself where it is no longer than the rest of the line. All three rings go by the number of the operation, so that who
@@ -69,7 +69,7 @@ inline std::size_t length_of(const Flag& header) {
 
 }  // namespace node_area
 
-// What a rank owns: flags, slots, and behind them blocks and slices of results.
+// What a rank owns: flags, a desk for single copies, slots, and behind them blocks and slices of results.
 struct NodeCollectives::Area {
     alignas(cache_line_bytes) Flag done;      // with so many operations
     alignas(cache_line_bytes) Flag ready;     // so many blocks are copied in
@@ -77,14 +77,15 @@ struct NodeCollectives::Area {
     alignas(cache_line_bytes) Flag consumed;  // with so many blocks
     alignas(cache_line_bytes) Flag arrived;   // at so many barriers; a leader's: so has its group
     alignas(cache_line_bytes) Flag released;  // a leader's: its group may leave so many barriers
+    alignas(cache_line_bytes) std::byte desk[SingleCopy::desk_bytes];
+    // The shortest messages' first: few pages serve most communicators.
     alignas(cache_line_bytes) std::byte slots[node_area::offset_of_ring(node_area::ring_count)];
 
     static Flag& done_of(Area& area) { return area.done; }
     static Flag& ready_of(Area& area) { return area.ready; }
     static Flag& consumed_of(Area& area) { return area.consumed; }
 
-    // Flags, slots, and a desk for single copies.
-    static constexpr std::size_t head_bytes() { return rounded_up(sizeof(Area) + SingleCopy::desk_bytes, page_bytes); }
+    static constexpr std::size_t head_bytes() { return rounded_up(sizeof(Area), page_bytes); }
     static std::size_t bytes(std::size_t buffer_bytes) {
         return head_bytes() +
                rounded_up(depth * (node_area::block_bytes_of(buffer_bytes) + node_area::slice_bytes_of(buffer_bytes)),

@@ -26,7 +26,6 @@ void NodeCollectives::touch(std::byte* base, int rank, std::size_t buffer_bytes)
     std::byte* own = base + own_part(rank, buffer_bytes).offset;
     const auto touch_page_of = [&](std::size_t at) { *const_cast<volatile std::byte*>(own + at) = std::byte{0}; };
     for (std::size_t at = 0; at < offsetof(Area, slots) + rings[0].ring_bytes(); at += page_bytes) touch_page_of(at);
-    touch_page_of(sizeof(Area));  // the desk
 }
 
 std::size_t NodeCollectives::segment_bytes(int ranks, std::size_t buffer_bytes) {
@@ -69,8 +68,7 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
 
 std::vector<std::byte*> NodeCollectives::desks() const {
     std::vector<std::byte*> list(static_cast<std::size_t>(ranks_));
-    for (int each = 0; each < ranks_; ++each)
-        list[static_cast<std::size_t>(each)] = reinterpret_cast<std::byte*>(&area(each)) + sizeof(Area);
+    for (int each = 0; each < ranks_; ++each) list[static_cast<std::size_t>(each)] = area(each).desk;
     return list;
 }
 

@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <new>
 #include <vector>
+
+#include "progress/node/memory_units.hpp"
 
 namespace hcoll {
 
@@ -51,6 +54,15 @@ private:
 };
 
 }  // namespace
+
+void PeerMemory::Free::operator()(std::byte* memory) const {
+    ::operator delete[](memory, std::align_val_t{page_bytes});
+}
+
+std::byte* PeerMemory::pieces(std::size_t bytes) {
+    if (pieces_ == nullptr) pieces_.reset(new (std::align_val_t{page_bytes}) std::byte[bytes]);
+    return pieces_.get();
+}
 
 std::unique_ptr<PeerMemory> make_cma_memory(int ranks) { return std::make_unique<CmaMemory>(ranks); }
 

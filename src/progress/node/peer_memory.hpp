@@ -37,6 +37,15 @@ public:
     // To look at what is there: at `place`, where it is copied to, or where it lies, until two other calls for that rank.
     // nullptr where that fails.
     virtual const std::byte* look(int rank, std::uint64_t address, std::size_t bytes, std::byte* place) = 0;
+
+    // Memory of this process for what is copied from the others, for all communicators that use this: so the same bytes each time. Throws std::bad_alloc.
+    std::byte* pieces(std::size_t bytes);
+
+private:
+    struct Free {
+        void operator()(std::byte* memory) const;
+    };
+    std::unique_ptr<std::byte, Free> pieces_;
 };
 
 std::unique_ptr<PeerMemory> make_cma_memory(int ranks);

@@ -9,20 +9,42 @@
 #include <cstring>
 #include <thread>
 
+#include "base/check.hpp"
 #include "progress/node/memory_units.hpp"
 
 namespace hcoll {
 
 namespace {
 
-// All pieces of a rank together stay in its second-level cache; a call that copies less than the smallest is mostly call.
+// What a rank reads of others at once stays in its second-level cache, with what it gives; a call that copies less than the smallest piece is
+// mostly call. So of many ranks it reads a few at a time.
 constexpr std::size_t all_pieces_bytes = 256 << 10;
 constexpr std::size_t smallest_piece_bytes = 32 << 10;
+constexpr int most_at_once = all_pieces_bytes / smallest_piece_bytes;
 constexpr std::size_t accumulator_bytes = 8 << 10;
 
 std::size_t piece_bytes_of(int ranks) {
-    return std::max(all_pieces_bytes / static_cast<std::size_t>(ranks) / page_bytes * page_bytes, smallest_piece_bytes);
+    return all_pieces_bytes / static_cast<std::size_t>(std::min(ranks, most_at_once)) / page_bytes * page_bytes;
 }
+// The memory that pieces take: one of each rank that is read at once, the result, and what the ranks before them gave.
+class Pieces {
+public:
+    Pieces(std::byte* memory, int ranks)
+        : memory_(memory), bytes_(piece_bytes_of(ranks)), at_once_(std::min(ranks, most_at_once)) {}
+    static std::size_t bytes(int ranks) {
+        const Pieces all(nullptr, ranks);
+        return all.bytes_ * static_cast<std::size_t>(all.at_once_ + 2) + accumulator_bytes;
+    }
+    std::byte* of(int number) const { return memory_ + bytes_ * static_cast<std::size_t>(number); }
+    std::byte* result() const { return of(at_once_); }
+    std::byte* before() const { return of(at_once_ + 1); }
+    std::byte* accumulator() const { return of(at_once_ + 2); }
+
+private:
+    std::byte* memory_;
+    std::size_t bytes_;
+    int at_once_;
+};
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uint64_t>(memory); }
 
@@ -56,18 +78,16 @@ struct SingleCopy::Desk {
 };
 
 SingleCopy::SingleCopy(const std::vector<std::byte*>& desks, int rank, Waiting& waiting)
-    : rank_(rank), ranks_(static_cast<int>(desks.size())), waiting_(waiting), operands_(desks.size()) {
+    : rank_(rank), ranks_(static_cast<int>(desks.size())), waiting_(waiting) {
     static_assert(sizeof(Desk) <= desk_bytes);
     desks_.reserve(desks.size());
     for (std::byte* each : desks) desks_.push_back(reinterpret_cast<Desk*>(each));
-    rests_.reserve(desks.size());  // no rank may run out of memory when the others rely on it
+    // No rank may run out of memory when the others rely on it.
+    rests_.reserve(desks.size());
+    operands_.reserve(most_at_once + 1);
 }
 
 SingleCopy::~SingleCopy() = default;
-
-void SingleCopy::Free::operator()(std::byte* memory) const {
-    ::operator delete[](memory, std::align_val_t{page_bytes});
-}
 
 // ---- the test ----
 
@@ -84,23 +104,23 @@ bool SingleCopy::prove(std::shared_ptr<PeerMemory> memory, const std::function<b
         const void* replaced = mmap(probe, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         is_good = agree(replaced != MAP_FAILED) && test_words(*memory, static_cast<std::byte*>(probe), false, agree);
     }
-    if (is_good) {
-        make_pieces();
-        is_good = agree(pieces_ != nullptr);
-    }
+    if (is_good) is_good = agree(make_pieces(*memory));
     if (is_good) memory_ = std::move(memory);
     if (has_probe) munmap(probe, bytes);
     return is_good;
 }
 
-void SingleCopy::make_pieces() {
-    pieces_.reset(new (std::align_val_t{page_bytes}, std::nothrow)
-                      std::byte[piece_bytes_of(ranks_) * static_cast<std::size_t>(ranks_) + accumulator_bytes]);
+bool SingleCopy::make_pieces(PeerMemory& memory) {
+    try {
+        pieces_ = memory.pieces(Pieces::bytes(ranks_));
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    return true;
 }
 
 void SingleCopy::adopt(std::shared_ptr<PeerMemory> memory) {
-    make_pieces();
-    if (pieces_ == nullptr) throw std::bad_alloc();
+    check(make_pieces(*memory), "what was proven has its pieces");
     memory_ = std::move(memory);
 }
 
@@ -268,24 +288,37 @@ bool SingleCopy::deliver(int root, const std::byte* result, std::size_t offset, 
     return true;
 }
 
+// That part of all operands, in the order of ranks; result may be this rank's own. Of many ranks a few at a time: what those before gave is the
+// first operand of the next. False where one could not be read; then result is as it was.
+bool SingleCopy::combine_piece(std::uint64_t message, const std::byte* input, std::byte* result, std::size_t offset,
+                               std::size_t bytes, const Combine& combine) {
+    const Pieces pieces(pieces_, ranks_);
+    operands_.clear();
+    for (int begin = 0; begin < ranks_; begin += most_at_once) {
+        const int end = std::min(begin + most_at_once, ranks_);
+        for (int each = begin; each < end; ++each) {
+            const std::byte* operand = each == rank_ ? input + offset
+                                                     : memory_->look(each, wait_for_offer(each, message).input + offset,
+                                                                     bytes, pieces.of(each - begin));
+            if (operand == nullptr) return false;
+            operands_.push_back(operand);
+        }
+        std::byte* target = end == ranks_ ? result : pieces.before();
+        combine_in_order(operands_, target, bytes, combine, pieces.accumulator(), accumulator_bytes);
+        operands_.assign(1, target);
+    }
+    return true;
+}
+
 bool SingleCopy::combine_share(const Share& share, std::uint64_t message, int root, const std::byte* input,
                                std::byte* output, const Combine& combine, Progress& progress) {
-    const std::size_t most = piece_bytes_of(ranks_);
-    const std::size_t step = most / combine.element_bytes * combine.element_bytes;
-    std::byte* accumulator = pieces_.get() + most * static_cast<std::size_t>(ranks_);
+    const std::size_t step = piece_bytes_of(ranks_) / combine.element_bytes * combine.element_bytes;
     const bool wants_result = root == no_root || root == rank_;
     while (progress.combined < share.end) {
         const std::size_t offset = progress.combined;
         const std::size_t bytes = std::min(step, share.end - offset);
-        for (int each = 0; each < ranks_; ++each) {
-            const std::byte*& operand = operands_[static_cast<std::size_t>(each)];
-            operand = each == rank_ ? input + offset
-                                    : memory_->look(each, wait_for_offer(each, message).input + offset, bytes,
-                                                    pieces_.get() + most * static_cast<std::size_t>(each));
-            if (operand == nullptr) return false;
-        }
-        std::byte* result = wants_result ? output + offset : pieces_.get() + most * static_cast<std::size_t>(rank_);
-        combine_in_order(operands_, result, bytes, combine, accumulator, accumulator_bytes);
+        std::byte* result = wants_result ? output + offset : Pieces(pieces_, ranks_).result();
+        if (!combine_piece(message, input, result, offset, bytes, combine)) return false;
         progress.combined = offset + bytes;
         if (root != rank_ && !deliver(root, result, offset, bytes)) return false;
         progress.delivered = progress.combined;
@@ -311,9 +344,7 @@ const std::vector<SingleCopy::Rest>& SingleCopy::reduce(int root, const std::byt
         const std::size_t combined = desk(each).combined.load(std::memory_order_relaxed);
         std::byte* result = nullptr;
         if (each == rank_)
-            result = root == no_root || root == rank_
-                         ? output + delivered
-                         : pieces_.get() + piece_bytes_of(ranks_) * static_cast<std::size_t>(rank_);
+            result = root == no_root || root == rank_ ? output + delivered : Pieces(pieces_, ranks_).result();
         rests_.push_back({each, delivered, combined, theirs.end, result});
     }
     leaving.end();

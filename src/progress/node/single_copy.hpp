@@ -30,7 +30,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "progress/engine/combine.hpp"
@@ -59,8 +58,8 @@ public:
     // has none. `agree(here)` is true where it is called with true on all ranks, and none returns before all have called
     // it. All ranks get the same answer; false leaves everything as it was.
     bool prove(std::shared_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree);
-    // What was proven by others of the same processes, in the same order, and may be used by several threads; the same on all ranks.
-    // May throw std::bad_alloc.
+    // What was proven by others of the same processes, in the same order; the same on all ranks. No two that share it are in collectives at the same
+    // time.
     void adopt(std::shared_ptr<PeerMemory> memory);
     const std::shared_ptr<PeerMemory>& memory() const { return memory_; }
     [[nodiscard]] bool is_proven() const { return memory_ != nullptr; }
@@ -84,9 +83,6 @@ public:
     static constexpr int no_root = -1;
 
 private:
-    struct Free {
-        void operator()(std::byte* memory) const;
-    };
     struct Share {
         std::size_t begin, end;  // in bytes
     };
@@ -101,7 +97,9 @@ private:
     void conclude(std::uint64_t message, bool is_good, Progress progress);
     // How another one's went.
     bool is_good(int rank, std::uint64_t message);
-    void make_pieces();
+    bool make_pieces(PeerMemory& memory);
+    bool combine_piece(std::uint64_t message, const std::byte* input, std::byte* result, std::size_t offset,
+                       std::size_t bytes, const Combine& combine);
     bool test_words(PeerMemory& memory, std::byte* probe, bool is_first, const std::function<bool(bool)>& agree);
     // Leaves a message before its time; returns when those that are in it have left it, too.
     class Leaving;
@@ -116,8 +114,8 @@ private:
     Waiting& waiting_;
     std::shared_ptr<PeerMemory> memory_;
     std::uint64_t messages_ = 0;
-    std::unique_ptr<std::byte, Free> pieces_;  // one for each rank: what was read of it; this rank's is for a result
-    std::vector<const std::byte*> operands_;   // of one combination, by rank
+    std::byte* pieces_ = nullptr;             // what was read of ranks at once, what they give, and a result; memory_'s
+    std::vector<const std::byte*> operands_;  // of one combination, in the order of ranks
     std::vector<Rest> rests_;
 };
 
