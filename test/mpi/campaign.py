@@ -27,6 +27,7 @@ from random_settings import SOURCE, draw_algorithm
 
 LEAST = 10_000  # of each algorithm and family that a campaign is to see
 PATIENCE = 120
+TOO_SLOW = "an end that came while a hang was being looked at"  # on a machine that has other work
 # Layouts that seat eight ranks or more, each with the ranks from which on it is what it is called.
 FAMILIES = {"one node": [("1x12", 1), ("auto", 1)], "a rank per node": [("8x1", 2)], "several ranks per node": [("4x2", 3), ("2x4", 5), ("3x4", 5)],
             "sockets": [("2x2x2", 3), ("2x2x3", 4), ("1x2x4", 5)], "cyclic or in reverse": [("4x2:cyclic", 3), ("2x8:cyclic", 3), ("3x4:reverse", 3)],
@@ -213,7 +214,7 @@ class Run:
     def judge(self, status, ended):
         """What kind of failure it is, "" where it is none."""
         if "HANG" in self.output:
-            return "a hang"
+            return "a hang" if ended is None else TOO_SLOW
         if said := random_settings.SAID.search(self.output):
             return f"LIBHCOLL_{said.group(1)}"
         # So a check ends that fails; launchers lose its text now and then.
@@ -376,7 +377,10 @@ def campaign(arguments, build):
         job.is_alone = arguments.alone
         run = Run(job, arguments.flavour, build, PATIENCE)
         programs += 1
-        if run.fails:
+        if run.kind == TOO_SLOW:
+            print(f"program {job.number} took {run.seconds:.0f} s, and ended", flush=True)
+            ledger.own["too slow"] = ledger.own.get("too slow", 0) + 1
+        elif run.fails:
             failed.append(job.number)
             ledger.own["failed"].append(job.number)
             ledger.save()
