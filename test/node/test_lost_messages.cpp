@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "../support/seed.hpp"
+#include "../support/sweep_sizes.hpp"
 #include "progress/node/shared_segment.hpp"
 #include "random_messages.hpp"
 
@@ -123,7 +124,7 @@ TEST_P(LostMessagesOf, NoneWaitsForOneThatNobodyHasAskedFor) {
 
 // The order of memory accesses is the machine's.
 TEST_P(LostMessagesOf, AreNoneBetweenThreads) {
-    constexpr std::size_t collectives = 300;
+    constexpr std::size_t collectives = 2 * random_calls;
     constexpr std::uint64_t one_yield_in = 16;
     constexpr std::uint64_t one_pause_in = 4096;
     constexpr int yields_of_a_pause = 50;

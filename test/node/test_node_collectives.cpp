@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "../support/seed.hpp"
+#include "../support/sweep_sizes.hpp"
 #include "progress/node/node_collectives.hpp"
 #include "progress/node/shared_segment.hpp"
 #include "rank_threads.hpp"
@@ -199,7 +200,7 @@ TEST_P(NodeCollectivesOf, GiveTheRightResultsWhoeverIsLate) {
     std::shuffle(calls.begin(), calls.end(), random);
     // Rows of equal short calls, in which places are used again.
     for (const Call::Kind kind : {Call::bcast, Call::reduce, Call::allreduce, Call::barrier})
-        for (int i = 0; i < 150; ++i) add(kind, ranks - 1, 1 + static_cast<std::size_t>(i) % 3);
+        for (std::size_t i = 0; i < random_calls; ++i) add(kind, ranks - 1, 1 + i % 3);
     const Placement one_socket = Placement::one_node(ranks);
     run_calls(one_socket, calls, buffer_bytes, ranks > 2);
     std::vector<Seat> seats;

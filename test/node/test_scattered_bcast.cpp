@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../support/seed.hpp"
+#include "../support/sweep_sizes.hpp"
 #include "rank_threads.hpp"
 
 namespace hcoll::test {
@@ -79,7 +80,7 @@ void test_random_messages(int ranks, bool oversubscribed, bool single_copy) {
         }
         std::mt19937_64 random(seed);  // the same calls on all ranks
         constexpr std::size_t lengths[] = {1, 40, 48, 49, 900, 5'000, 8'192, 8'193, 20'000, 100'000, 300'000};
-        for (std::size_t call = 0; call < 150; ++call) {
+        for (std::size_t call = 0; call < random_calls; ++call) {
             const std::size_t length = lengths[random() % std::size(lengths)] + random() % 3;
             const std::size_t room = random() % 4 == 0 ? random() % (length + 2) : length;
             const int root = static_cast<int>(random() % static_cast<std::uint64_t>(ranks));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../support/seed.hpp"
+#include "../support/sweep_sizes.hpp"
 #include "algorithms/catalog.hpp"
 #include "simulator.hpp"
 
@@ -56,17 +57,5 @@ std::optional<std::string> run_and_compare(const PlanCase& plan_case, std::vecto
 
 // The bits of the result, for each unit (of the root's, or rank 0's, output), of an operation that is not associative.
 std::vector<std::uint64_t> result_bits(const PlanCase& plan_case, std::mt19937_64& random);
-
-// Sanitizers make everything several times slower, and look for what does not depend on the number of ranks: under them
-// sweeps are shorter.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int small_sweep_ranks = 6;
-constexpr int sweep_ranks = 20;
-constexpr int many_ranks = 96;
-#else
-constexpr int small_sweep_ranks = 9;
-constexpr int sweep_ranks = 64;
-constexpr int many_ranks = 1024;
-#endif
 
 }  // namespace hcoll::test
