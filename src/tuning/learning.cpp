@@ -96,10 +96,12 @@ Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, cons
     const TrialRange* range = trials_at((*tables_)[of], key.most_bytes());
     if (range == nullptr || range->others.empty()) return nullptr;
     const std::size_t count = std::min(range->others.size() + 1, PlaceLearning::most_candidates);
-    // A rank without memory for one more has other places than the ranks that have it: they see that when they agree, and learn no more.
+    // A rank that cannot have one more tells the others when they agree, before anything is tried there; then none learns any more.
+    if (lacks_memory_) return nullptr;
     try {
         places_.emplace_back();
     } catch (const std::bad_alloc&) {
+        lacks_memory_ = true;
         return nullptr;
     }
     index = static_cast<std::uint8_t>(places_.size() - 1);
@@ -205,7 +207,7 @@ void Learning::choose_slots() {
 
 void Learning::tell(Words& words, std::uint64_t nanoseconds, bool asks_for_clock) {
     words.fill(0);
-    words[number] = calls_;
+    words[number] = lacks_memory_ ? ~std::uint64_t{0} : calls_;  // which is nobody's
     words[inverse_number] = ~calls_;
     words[inverse_nanoseconds] = ~nanoseconds;
     words[wants_clock] = asks_for_clock ? 1 : 0;

@@ -118,7 +118,8 @@ public:
     struct Outcome {
         bool has_changed = false;  // calls may run something else from now on
         bool wants_clock = false;  // somebody does
-        bool is_over = false;  // the ranks are out of step, or speak of different places: nothing is learned any more
+        bool is_over =
+            false;  // the ranks are out of step, or speak of different places, or one lacks memory: nothing is learned any more
     };
     // `all`: the largest of what the ranks have told, each word by itself.
     Outcome learn(const Words& all);
@@ -196,6 +197,7 @@ private:
     std::array<GoneBy, collective_count> gone_by_{};
     std::array<std::array<std::uint8_t, size_classes>, collective_count> index_{};
     std::vector<Place> places_;
+    bool lacks_memory_ = false;  // for a place that the other ranks may have
     std::uint64_t bcast_rests_until_ = 0;
     std::size_t first_told_ = 0;
     // What was told, until it is agreed on.

@@ -60,6 +60,7 @@ public:
         for (double& now : now_) now += options_.skew * scale * unit();
         for (Learning& each : learning_) each.count_call();
         if (all_wait) agree();
+        if (!learning_[0].is_on()) return PlaceLearning::usual;
         std::vector<double> arrival = now_;
         std::vector<Learning::Turn> turns;
         for (Learning& each : learning_) turns.push_back(each.next(collective, bytes, usual_of(collective)));

@@ -104,23 +104,23 @@ bool SingleCopy::prove(std::shared_ptr<PeerMemory> memory, const std::function<b
         const void* replaced = mmap(probe, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         is_good = agree(replaced != MAP_FAILED) && test_words(*memory, static_cast<std::byte*>(probe), false, agree);
     }
-    if (is_good) is_good = agree(make_pieces(*memory));
-    if (is_good) memory_ = std::move(memory);
+    if (is_good) is_good = agree(has_pieces(*memory));
+    if (is_good) adopt(std::move(memory));
     if (has_probe) munmap(probe, bytes);
     return is_good;
 }
 
-bool SingleCopy::make_pieces(PeerMemory& memory) {
+bool SingleCopy::has_pieces(PeerMemory& memory) const {
     try {
-        pieces_ = memory.pieces(Pieces::bytes(ranks_));
+        return memory.pieces(Pieces::bytes(ranks_)) != nullptr;
     } catch (const std::bad_alloc&) {
         return false;
     }
-    return true;
 }
 
 void SingleCopy::adopt(std::shared_ptr<PeerMemory> memory) {
-    check(make_pieces(*memory), "what was proven has its pieces");
+    check(has_pieces(*memory), "what was proven has its pieces");
+    pieces_ = memory->pieces(Pieces::bytes(ranks_));
     memory_ = std::move(memory);
 }
 

@@ -97,7 +97,7 @@ private:
     void conclude(std::uint64_t message, bool is_good, Progress progress);
     // How another one's went.
     bool is_good(int rank, std::uint64_t message);
-    bool make_pieces(PeerMemory& memory);
+    bool has_pieces(PeerMemory& memory) const;
     bool combine_piece(std::uint64_t message, const std::byte* input, std::byte* result, std::size_t offset,
                        std::size_t bytes, const Combine& combine);
     bool test_words(PeerMemory& memory, std::byte* probe, bool is_first, const std::function<bool(bool)>& agree);
