@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "info/draw_plan.hpp"
+#include "info/mistake.hpp"
 #include "topology/draw_placement.hpp"
 #include "tuning/machine_model.hpp"
 #include "tuning/plan_statistics.hpp"
@@ -247,10 +248,7 @@ void print_text(const Call& call, const Json& document) {
 int print_plan(const PlanOptions& options, const Settings& settings, std::span<const std::string> warnings) {
     for (const std::string& warning : warnings) fmt::print(stderr, "hcoll-info: warning: {}\n", warning);
     Call call;
-    if (const auto problem = find_call(options, settings, call)) {
-        fmt::print(stderr, "hcoll-info: {}\n", *problem);
-        return 2;
-    }
+    if (const auto problem = find_call(options, settings, call)) return mistake(*problem, wrong_use);
     if (options.as_dot || options.as_svg) {
         print_picture(call, options.as_svg);
         return 0;

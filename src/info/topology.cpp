@@ -70,7 +70,7 @@ int print_topology(const TopologyOptions& options, const Settings& settings, std
         if (const auto problem = layout.seats(ranks, seats)) {
             // Where the setting is too small for a job, the library takes the ranks where they are.
             if (!needs_job || !options.layout.empty()) return mistake(*problem, no_answer);
-            mistake(*problem + "; they are shown where they really are", no_answer);
+            fmt::print(stderr, "hcoll-info: {}; they are shown where they really are\n", *problem);
         }
     if (seats.empty()) {
         seats = seats_of_places(places_of(job));

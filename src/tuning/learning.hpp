@@ -118,8 +118,8 @@ public:
     struct Outcome {
         bool has_changed = false;  // calls may run something else from now on
         bool wants_clock = false;  // somebody does
-        bool is_over =
-            false;  // the ranks are out of step, or speak of different places, or one lacks memory: nothing is learned any more
+        // The ranks are out of step, or speak of different places, or one lacks memory: nothing is learned any more.
+        bool is_over = false;
     };
     // `all`: the largest of what the ranks have told, each word by itself.
     Outcome learn(const Words& all);
