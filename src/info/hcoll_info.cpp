@@ -103,10 +103,10 @@ void print_text(const Json& document) {
         return value.is_null() ? std::string("any") : std::to_string(value.get<int>());
     };
     for (const Json& rank : document["ranks"])
-        fmt::print("  {:<6} host {}  socket {}  NUMA node {}  core {}  ({} of {} cores)\n",
+        fmt::print("  {:<6} host {}  socket {}  NUMA node {}  cache {}  core {}  ({} of {} cores)\n",
                    rank["rank"].is_null() ? "-" : std::to_string(rank["rank"].get<int>()),
-                   rank["host"].get<std::string>(), number(rank["socket"]), number(rank["numa"]), number(rank["core"]),
-                   rank["cores"].get<int>(), rank["cores_of_host"].get<int>());
+                   rank["host"].get<std::string>(), number(rank["socket"]), number(rank["numa"]), number(rank["cache"]),
+                   number(rank["core"]), rank["cores"].get<int>(), rank["cores_of_host"].get<int>());
 
     fmt::print("\nAlgorithms (LIBHCOLL_<COLLECTIVE>=<algorithm>[:key=value,...], or auto, shared, or vendor)\n");
     print_text_of_algorithms(document["algorithms"]);

@@ -21,7 +21,8 @@ std::vector<RankPlace> places_of(const Job& job) {
         places.push_back({.node = number(rank["node"]),
                           .package = number(rank["socket"]),
                           .numa = number(rank["numa"]),
-                          .core = number(rank["core"])});
+                          .core = number(rank["core"]),
+                          .cache = number(rank["cache"])});
     return places;
 }
 
@@ -30,7 +31,9 @@ void print_json(const Placement& placement, const std::vector<std::string>& host
     for (int rank = 0; rank < placement.ranks(); ++rank) {
         Json entry = {{"rank", rank},
                       {"node", placement.node_of(rank)},
+                      {"package", placement.package_of(rank)},
                       {"socket", placement.socket_of(rank)},
+                      {"cache", placement.cache_of(rank)},
                       {"core", nullptr}};
         if (placement.core_of(rank) >= 0) entry["core"] = placement.core_of(rank);
         entry["host"] = hosts.empty() ? Json(nullptr) : Json(hosts[static_cast<std::size_t>(rank)]);

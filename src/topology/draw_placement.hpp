@@ -7,6 +7,14 @@
 //     socket 0: rank 4 on core 0
 //
 //   2 nodes, 1 to 2 sockets each, 1 to 4 ranks per node, in rank order
+//
+// Where a package has several sockets, or a socket several caches, they have lines of their own:
+//
+//   node 0: 8 ranks
+//     package 0:
+//       socket 0: ranks 0-3
+//         cache 0: ranks 0,1 on cores 0,1
+//         cache 1: ranks 2,3 on cores 2,3
 #pragma once
 
 #include <span>
@@ -16,7 +24,8 @@
 
 namespace hcoll {
 
-// In one line without an end: "2 nodes, 2 sockets each, 4 ranks per node, in rank order".
+// In one line without an end: "2 nodes, 2 sockets each, 4 ranks per node, in rank order"; with packages or caches, where these are
+// not the sockets: "1 node, 2 packages, 4 sockets, 16 caches, 128 ranks, in rank order".
 std::string placement_summary(const Placement& placement);
 
 // Lines, the summary last. `hosts` has the name of each rank's host, or nothing where there is none.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <set>
 
 namespace hcoll {
@@ -21,12 +22,16 @@ bool is_in(const CpuSet& units, std::size_t unit) {
 
 void put_in(CpuSet& units, std::size_t unit) { units[unit / bits] |= std::uint64_t{1} << (unit % bits); }
 
-// Loading costs what is looked for: no caches, no devices. Cores that this process may not use are counted too, so that
+constexpr hwloc_obj_type_t caches[] = {HWLOC_OBJ_L5CACHE, HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE};
+
+// Loading costs what is looked for: no first-level caches, no devices. Cores that this process may not use are counted too, so that
 // processes of one host have the same numbers for the same things; and discovery that would move this thread from core
 // to core is left out.
 bool load(hwloc_topology_t topology) {
     hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
     for (const hwloc_obj_type_t type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE})
+        hwloc_topology_set_type_filter(topology, type, HWLOC_TYPE_FILTER_KEEP_ALL);
+    for (const hwloc_obj_type_t type : caches)
         hwloc_topology_set_type_filter(topology, type, HWLOC_TYPE_FILTER_KEEP_ALL);
     unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
 #if HWLOC_API_VERSION >= 0x00020500
@@ -48,6 +53,14 @@ int number_of(hwloc_topology_t topology, hwloc_obj_type_t type, unsigned unit) {
         if (object->cpuset != nullptr && hwloc_bitmap_isset(object->cpuset, unit) != 0)
             return static_cast<int>(object->logical_index);
     return -1;
+}
+
+// The last level that some cores share; none where each has its own.
+std::optional<hwloc_obj_type_t> last_shared_cache(hwloc_topology_t topology) {
+    for (const hwloc_obj_type_t type : caches)
+        for (hwloc_obj_t cache = nullptr; (cache = hwloc_get_next_obj_by_type(topology, type, cache)) != nullptr;)
+            if (hwloc_get_nbobjs_inside_cpuset_by_type(topology, cache->cpuset, HWLOC_OBJ_CORE) > 1) return type;
+    return std::nullopt;
 }
 
 struct DirectoryClose {
@@ -79,6 +92,7 @@ Machine Machine::read() {
     if (load(topology)) {
         numbers.push_back(hwloc_topology_is_thissystem(topology));
         const bool has_packages = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE) > 0;
+        const std::optional<hwloc_obj_type_t> cache = last_shared_cache(topology);
         const hwloc_const_bitmap_t units = hwloc_topology_get_topology_cpuset(topology);
         for (int unit = 0; unit <= hwloc_bitmap_last(units); ++unit) {
             const auto number = static_cast<unsigned>(unit);
@@ -86,6 +100,7 @@ Machine Machine::read() {
             const bool may_be_used = hwloc_bitmap_isset(hwloc_topology_get_allowed_cpuset(topology), number) != 0;
             numbers.push_back(has_packages || !is_there ? number_of(topology, HWLOC_OBJ_PACKAGE, number) : 0);
             numbers.push_back(number_of(topology, HWLOC_OBJ_NUMANODE, number));
+            numbers.push_back(cache ? number_of(topology, *cache, number) : -1);
             numbers.push_back(number_of(topology, HWLOC_OBJ_CORE, number));
             numbers.push_back(is_there && may_be_used ? 1 : 0);
         }

@@ -1,4 +1,4 @@
-// The processing units of a host: which package, NUMA node and core each belongs to. What places need of a machine and no
+// The processing units of a host: which package, NUMA node, last-level cache and core each belongs to. What places need of a machine and no
 // more, as plain numbers, so that one process can read it and tell the others of its host.
 #pragma once
 
@@ -33,14 +33,15 @@ public:
     std::vector<int> numbers_of(const CpuSet& units) const;
     // How many cores these are part of. Where cores are not told, each unit is one.
     int cores(const CpuSet& units) const;
-    // The one package, NUMA node or core that all of these are part of, by hwloc's logical numbers; -1 where there is none. A
-    // machine that tells of no packages is one.
+    // The one package, NUMA node, last cache that cores share, or core that all of these are part of, by hwloc's logical numbers; -1
+    // where there is none. A machine that tells of no packages is one.
     int package(const CpuSet& units) const { return common(units, of_package); }
     int numa(const CpuSet& units) const { return common(units, of_numa); }
+    int cache(const CpuSet& units) const { return common(units, of_cache); }
     int core(const CpuSet& units) const { return common(units, of_core); }
 
 private:
-    enum Field : std::size_t { of_package, of_numa, of_core, is_allowed, fields };  // what is told of a unit
+    enum Field : std::size_t { of_package, of_numa, of_cache, of_core, is_allowed, fields };  // what is told of a unit
 
     std::size_t units() const { return numbers_.size() / fields; }
     int number(std::size_t unit, Field field) const { return numbers_[1 + unit * fields + field]; }

@@ -15,6 +15,7 @@ Place place_on(const Machine& machine) {
     place.cores = machine.cores(units);
     place.socket = machine.package(units);
     place.numa = machine.numa(units);
+    place.cache = machine.cache(units);
     place.core = machine.core(units);
     return place;
 }

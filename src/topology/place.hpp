@@ -13,6 +13,7 @@ struct Place {
     // it cannot be told.
     int socket = -1;  // the package of processors
     int numa = -1;
+    int cache = -1;  // the last one that cores share
     int core = -1;
     int cores = 0;          // on which the process may run
     int cores_of_host = 0;  // that the host has

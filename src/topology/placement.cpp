@@ -16,10 +16,16 @@ namespace {
 
 std::size_t at_index(int index) { return static_cast<std::size_t>(index); }
 
+// Of a part that is known by two numbers.
+std::int64_t key_of(int outer, int inner) {
+    return static_cast<std::int64_t>((std::uint64_t{static_cast<std::uint32_t>(outer)} << 32U) |
+                                     static_cast<std::uint32_t>(inner));
+}
+
 // Numbers 0, 1, ... for keys in the order in which they are met. The same key often comes several times on end.
 class Numbering {
 public:
-    int operator()(int key) {
+    int operator()(std::int64_t key) {
         if (numbers_.empty() || key != last_key_) {
             last_ = numbers_.try_emplace(key, count()).first->second;
             last_key_ = key;
@@ -29,8 +35,8 @@ public:
     int count() const { return static_cast<int>(numbers_.size()); }
 
 private:
-    std::unordered_map<int, int> numbers_;
-    int last_key_ = 0;
+    std::unordered_map<std::int64_t, int> numbers_;
+    std::int64_t last_key_ = 0;
     int last_ = 0;
 };
 
@@ -63,6 +69,7 @@ struct Placement::Builder {
     void write(Placement& placement);
 
 private:
+    void number_parts(int node, const std::vector<Seat>& seats);
     void find_form();
     void add_pattern(int node);
     Numbers pack(const List& numbers);
@@ -70,10 +77,11 @@ private:
     int size_of(int node) const { return begin_[at_index(node) + 1] - begin_[at_index(node)]; }
 
     Form form_{};
-    List node_, index_;          // by rank
-    List begin_;                 // by node, and the end: where its ranks begin, node after node
-    List rank_, socket_, core_;  // node after node
-    List kept_socket_, kept_core_, position_, turn_, first_entry_, first_socket_, socket_begin_;
+    List node_, index_;                            // by rank
+    List begin_;                                   // by node, and the end: where its ranks begin, node after node
+    List rank_, socket_, core_, package_, cache_;  // node after node
+    List kept_socket_, kept_core_, kept_package_, kept_cache_, packages_, caches_;
+    List position_, turn_, first_entry_, first_socket_, socket_begin_;
     std::vector<std::byte> bytes_;
 };
 
@@ -98,27 +106,40 @@ Placement::Builder::Builder(const std::vector<Seat>& seats) {
     rank_.resize(ranks);
     socket_.resize(ranks);
     core_.resize(ranks);
+    package_.resize(ranks);
+    cache_.resize(ranks);
     for (std::size_t each = 0; each < ranks; ++each)
         rank_[at_index(begin_[at_index(node_[each])] + index_[each])] = static_cast<int>(each);
-    for (int each = 0; each < form_.nodes; ++each) {
-        Numbering socket_number;
-        for (int entry = begin_[at_index(each)]; entry < begin_[at_index(each) + 1]; ++entry) {
-            const Seat& seat = seats[at_index(rank_[at_index(entry)])];
-            socket_[at_index(entry)] = seat.socket < 0 ? -1 : socket_number(seat.socket);
-            core_[at_index(entry)] = seat.core;
-        }
-    }
+    for (int each = 0; each < form_.nodes; ++each) number_parts(each, seats);
+    // Most machines' are their sockets.
+    for (List* parts : {&package_, &cache_})
+        if (*parts == socket_) parts->assign(ranks, -1);
     find_form();
 }
 
-// Have two nodes the same sockets and cores by index?
+void Placement::Builder::number_parts(int of_node, const std::vector<Seat>& seats) {
+    Numbering package;
+    Numbering socket;
+    Numbering cache;
+    for (int entry = begin_[at_index(of_node)]; entry < begin_[at_index(of_node) + 1]; ++entry) {
+        const std::size_t at = at_index(entry);
+        const Seat& seat = seats[at_index(rank_[at])];
+        const bool is_known = seat.socket >= 0;
+        socket_[at] = is_known ? socket(key_of(seat.package, seat.socket)) : -1;
+        package_[at] = is_known && seat.package >= 0 ? package(seat.package) : -1;
+        cache_[at] = is_known && seat.cache >= 0 ? cache(key_of(socket_[at], seat.cache)) : -1;
+        core_[at] = seat.core;
+    }
+}
+
+// Have two nodes the same parts and cores by index?
 bool Placement::Builder::are_alike(int a, int b) const {
     const int from = begin_[at_index(a)];
     const int to = begin_[at_index(b)];
     const auto is_same = [&](const List& list) {
         return std::equal(list.begin() + from, list.begin() + from + size_of(a), list.begin() + to);
     };
-    return size_of(a) == size_of(b) && is_same(socket_) && is_same(core_);
+    return size_of(a) == size_of(b) && is_same(socket_) && is_same(core_) && is_same(package_) && is_same(cache_);
 }
 
 void Placement::Builder::find_form() {
@@ -155,9 +176,19 @@ void Placement::Builder::add_pattern(int of_node) {
     kept_socket_.insert(kept_socket_.end(), socket_.begin() + from, socket_.begin() + from + size);
     kept_core_.insert(kept_core_.end(), core_.begin() + from, core_.begin() + from + size);
 
+    // How many there are of a node's parts; 0 where some rank's is not known.
+    const auto count_of = [&](const List& parts) {
+        const auto [lowest, highest] = std::minmax_element(parts.begin() + from, parts.begin() + from + size);
+        return *lowest < 0 ? 0 : *highest + 1;
+    };
+    kept_package_.insert(kept_package_.end(), package_.begin() + from, package_.begin() + from + size);
+    kept_cache_.insert(kept_cache_.end(), cache_.begin() + from, cache_.begin() + from + size);
+    packages_.push_back(count_of(package_));
+    caches_.push_back(count_of(cache_));
+
     const std::span<const int> known(socket_.data() + from, at_index(size));
-    const bool is_one = std::find(known.begin(), known.end(), -1) != known.end();
-    const int sockets = is_one ? 1 : *std::max_element(known.begin(), known.end()) + 1;
+    const int sockets = std::max(count_of(socket_), 1);
+    const bool is_one = count_of(socket_) == 0;
     const auto socket_at = [&](int entry) { return at_index(is_one ? 0 : known[at_index(entry)]); };
     List next(at_index(sockets), 0);
     for (int entry = 0; entry < size; ++entry) ++next[socket_at(entry)];
@@ -211,6 +242,10 @@ void Placement::Builder::write(Placement& placement) {
     }
     form_.socket = pack(kept_socket_);
     form_.core = pack(kept_core_);
+    form_.package = pack(kept_package_);
+    form_.cache = pack(kept_cache_);
+    form_.packages = pack(packages_);
+    form_.caches = pack(caches_);
     form_.position = pack(position_);
     form_.turn = pack(turn_);
     form_.first_entry = pack(first_entry_);
@@ -333,7 +368,11 @@ int Placement::position_in_node_order(int rank) const {
 Seat Placement::seat_of(int rank) const {
     const Slot slot = slot_of(rank);
     const int entry = entry_of(slot);
-    return {.node = slot.node, .socket = at(form_.socket, entry), .core = at(form_.core, entry)};
+    return {.node = slot.node,
+            .socket = at(form_.socket, entry),
+            .core = at(form_.core, entry),
+            .package = at(form_.package, entry),
+            .cache = at(form_.cache, entry)};
 }
 
 }  // namespace hcoll

@@ -4,6 +4,11 @@
 //   node    0 0 0 0 1 1 1 1   =    node 1 [ socket 0: 4 5 | socket 1: 6 7 ]
 //   socket  0 0 1 1 0 0 1 1
 //
+// Large nodes have more levels. What is called a socket here is the smallest part with memory of its own: a package, or a NUMA
+// node of one. So packages may have several sockets, and sockets several last-level caches:
+//
+//   node [ package 0 [ socket 0 [ cache 0: 0 1 | cache 1: 2 3 ] socket 1 [ cache 2: 4 5 | cache 3: 6 7 ] ] package 1 [ ... ] ]
+//
 // Most jobs sit in a regular way: nodes have equally many ranks, dealt out in blocks or in turn, and sockets and cores are the
 // same on each. Then one node's pattern and a few numbers tell all of it, however many ranks there are; the last node, or the
 // last turn, may be cut short. Any other layout is a table of some 10 bytes a rank. All of it is one run of bytes without
@@ -23,12 +28,15 @@
 
 namespace hcoll {
 
-// Where one rank sits. Equal numbers of `node` are one shared-memory node, equal numbers of `socket` on one node are one
-// socket (or NUMA domain); -1 is not known (a rank that is not bound). Numbers need not be dense.
+// Where one rank sits. Equal numbers of `node` are one shared-memory node; of `package` and `socket` on one node, one socket (or NUMA
+// node); and of `cache` on one socket, one cache. -1 is not known: of a rank's socket, where it is not bound; of its package, where
+// each socket is one; of its cache, where each socket has one. Numbers need not be dense.
 struct Seat {
     int node = 0;
     int socket = -1;
     int core = -1;
+    int package = -1;
+    int cache = -1;
 
     friend bool operator==(const Seat&, const Seat&) = default;
 };
@@ -114,8 +122,8 @@ private:
 };
 
 // Immutable; shared by all plans of a communicator and all threads. A copy shares the memory. Nodes are numbered 0, 1, ... in
-// the order of their lowest ranks, and so are the sockets of a node. A node that has a rank of unknown socket counts as one
-// socket.
+// the order of their lowest ranks, and so are the packages, sockets and caches of a node. A node that has a rank of unknown socket
+// counts as one socket; one that has a rank of unknown package, or cache, has as many of them as sockets.
 class Placement {
 public:
     explicit Placement(const std::vector<Seat>& seats);  // by rank; at least one
@@ -129,6 +137,11 @@ public:
         return at(form_.core, entry_of(slot_of(rank)));
     }  // as it was given; -1 where not known
     int sockets_of_node(int node) const;
+    // Of its node, like the number of its socket.
+    int package_of(int rank) const { return part_of(rank, form_.packages, form_.package); }
+    int cache_of(int rank) const { return part_of(rank, form_.caches, form_.cache); }
+    int packages_of_node(int node) const { return parts_of_node(node, form_.packages); }
+    int caches_of_node(int node) const { return parts_of_node(node, form_.caches); }
     // In ascending order.
     RankList ranks_of_node(int node) const;
     RankList ranks_of_socket(int node, int socket) const;
@@ -182,7 +195,7 @@ private:
         std::int32_t offset;
         std::int32_t width;  // bytes of one
     };
-    // A pattern is what nodes have in common: sockets and cores by index on the node. Regular layouts have one or two, the
+    // A pattern is what nodes have in common: packages, sockets, caches and cores by index on the node. Regular layouts have one or two, the
     // second for nodes that are cut short; otherwise each node has its own. Its entries are one for each index.
     struct Form {
         std::int32_t bytes, ranks, nodes;
@@ -192,6 +205,8 @@ private:
         std::int32_t whole, cut_short;  // entries of the two
         Numbers node, index, rank;      // where it is listed: the first two by rank, the third by entry
         Numbers socket, core;           // by entry, as they are known
+        Numbers package, cache;         // the same; not known where they are the sockets
+        Numbers packages, caches;       // by pattern: how many; 0 where they are the sockets
         Numbers position;               // by entry: its position on the node, sockets one after another, less its index
         Numbers turn;                   // the way back: by position, the index there less the position
         Numbers first_entry;            // by pattern; and the end
@@ -208,6 +223,14 @@ private:
     int rank_of(Slot slot) const;
     int entry_of(Slot slot) const { return at(form_.first_entry, pattern_of(slot.node)) + slot.index; }
     int socket_of(Slot slot) const { return sockets_of_node(slot.node) == 1 ? 0 : at(form_.socket, entry_of(slot)); }
+    int parts_of_node(int node, const Numbers& counts) const {
+        const int count = at(counts, pattern_of(node));
+        return count == 0 ? sockets_of_node(node) : count;
+    }
+    int part_of(int rank, const Numbers& counts, const Numbers& numbers) const {
+        const Slot slot = slot_of(rank);
+        return at(counts, pattern_of(slot.node)) == 0 ? socket_of(slot) : at(numbers, entry_of(slot));
+    }
     int ranks_before_node(int node) const;
     int size_of_node(int node) const;
     int rank_by(RankList::By by, int position) const;

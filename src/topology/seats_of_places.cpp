@@ -24,7 +24,7 @@ std::vector<Seat> seats_of_places(std::span<const RankPlace> places) {
     std::vector<Seat> seats;
     seats.reserve(places.size());
     for (const RankPlace& place : places) {
-        Seat seat{.node = place.node, .socket = -1, .core = place.core};
+        Seat seat{.node = place.node, .core = place.core, .package = place.package, .cache = place.cache};
         // Either may be part of the other: a NUMA node's ranks on another package are another socket.
         if (place.package >= 0)
             seat.socket = place.package * (numas + 1) + (undivided.contains(package_of(place)) ? numas : place.numa);

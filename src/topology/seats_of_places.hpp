@@ -8,12 +8,13 @@
 
 namespace hcoll {
 
-// What one rank tells the others: four numbers, of which all but the node may be -1, not known.
+// What one rank tells the others: five numbers, of which all but the node may be -1, not known.
 struct RankPlace {
     int node = 0;     // equal for ranks that share memory
     int package = 0;  // of processors; numbers as all ranks of the node have them
     int numa = 0;     // NUMA node
     int core = 0;
+    int cache = -1;  // last-level
 };
 
 // A package that has several NUMA nodes counts as so many sockets, if each of its ranks is bound inside one of them.

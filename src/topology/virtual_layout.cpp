@@ -18,8 +18,11 @@ namespace {
 using Problem = std::optional<std::string>;
 
 constexpr std::string_view forms =
-    "a layout is nodes x sockets x cores (4x2x4, or 4x8 for one socket each), with :cyclic or :reverse behind it, or "
-    "a seat node.socket.core for each rank (0.0.0,0.1.4,1.0.0), or a file (./name) with a line for each rank";
+    "a layout is nodes x sockets x cores (4x2x4, or 4x8 for one socket each) or nodes x sockets x NUMA nodes x caches "
+    "x "
+    "cores (4x2x4x2x8), with :cyclic or :reverse behind it, or a seat node.socket.core for each rank "
+    "(0.0.0,0.1.4,1.0.0), or a "
+    "file (./name) with a line for each rank";
 constexpr std::string_view blanks = " \t\r\v\f";
 
 std::optional<int> parse_number(std::string_view text) {
@@ -33,16 +36,21 @@ std::string no_number(std::string_view text) {
     return fmt::format("'{}' is no number from 0 to {}", text, VirtualLayout::bound);
 }
 
-// Reads node, socket and core, the last ones of which may be missing, from its fields.
+// Reads node, socket and core, the last ones of which may be missing, from its fields; or node, socket, NUMA node, cache and core.
 Problem parse_seat(std::span<const std::string_view> fields, Seat& seat) {
-    if (fields.size() > 3) return fmt::format("'{}' is one number too many", fields[3]);
-    std::array<int, 3> numbers = {0, -1, -1};
+    std::array<int, 5> numbers = {0, -1, -1, -1, -1};
+    if (fields.size() > numbers.size()) return fmt::format("'{}' is one number too many", fields[numbers.size()]);
+    if (fields.size() == 4) return "four numbers may be read in several ways; there are three, or five";
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto number = parse_number(fields[i]);
         if (!number) return no_number(fields[i]);
         numbers[i] = *number;
     }
-    seat = {.node = numbers[0], .socket = numbers[1], .core = numbers[2]};
+    if (fields.size() == numbers.size())
+        seat = {
+            .node = numbers[0], .socket = numbers[2], .core = numbers[4], .package = numbers[1], .cache = numbers[3]};
+    else
+        seat = {.node = numbers[0], .socket = numbers[1], .core = numbers[2]};
     return std::nullopt;
 }
 
@@ -94,20 +102,26 @@ Problem VirtualLayout::parse_grid(std::string_view text, VirtualLayout& layout) 
         parsed.kind_ = order == "cyclic" ? Kind::cyclic : Kind::reverse;
     }
     const std::vector<std::string_view> fields = fields_between(text.substr(0, colon), 'x');
-    std::array<int, 3> counts = {1, 1, 1};
-    if (fields.size() > counts.size()) return fmt::format("'{}' has more than three numbers; {}", text, forms);
+    // Which level each number is of, by how many there are.
+    static constexpr std::array<int Grid::*, 5> every_level = {&Grid::nodes, &Grid::sockets, &Grid::numas,
+                                                               &Grid::caches, &Grid::cores};
+    static constexpr std::array<int Grid::*, 3> with_sockets = {&Grid::nodes, &Grid::sockets, &Grid::cores};
+    static constexpr std::array<int Grid::*, 2> with_cores = {&Grid::nodes, &Grid::cores};
+    std::span<int Grid::*const> levels = every_level;
+    if (fields.size() > every_level.size()) return fmt::format("'{}' has more than five numbers; {}", text, forms);
+    if (fields.size() == 4)
+        return fmt::format("'{}' has four numbers, which may be read in several ways; {}", text, forms);
+    if (fields.size() == 3) levels = with_sockets;
+    if (fields.size() == 2) levels = with_cores;
     std::uint64_t places = 1;
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto count = parse_number(fields[i]);
         if (!count || *count == 0)
             return fmt::format("'{}' in '{}' is no number from 1 to {}; {}", fields[i], text, bound, forms);
-        counts[i == 1 && fields.size() == 2 ? 2 : i] = *count;
+        parsed.grid_.*levels[i] = *count;
         places *= static_cast<std::uint64_t>(*count);
     }
     if (places > bound) return fmt::format("'{}' has {} places, of which there may be {}", text, places, bound);
-    parsed.nodes_ = counts[0];
-    parsed.sockets_ = counts[1];
-    parsed.cores_ = counts[2];
     layout = parsed;
     return std::nullopt;
 }
@@ -132,7 +146,8 @@ Problem VirtualLayout::parse_list(std::string_view text, VirtualLayout& layout) 
 }
 
 Problem VirtualLayout::parse_file(const std::string& name, VirtualLayout& layout) {
-    constexpr std::string_view form = "a line `node [socket [core]]` for each rank, rank 0 first";
+    constexpr std::string_view form =
+        "a line `node [socket [core]]` or `node socket numa cache core` for each rank, rank 0 first";
     std::error_code error;
     const bool is_file = std::filesystem::is_regular_file(name, error);
     std::ifstream file(name);
@@ -163,14 +178,21 @@ Problem VirtualLayout::parse_file(const std::string& name, VirtualLayout& layout
 
 std::string VirtualLayout::text() const {
     if (kind_ == Kind::automatic) return "auto";
-    if (kind_ != Kind::list)
-        return fmt::format("{}x{}x{}{}", nodes_, sockets_, cores_,
+    if (kind_ != Kind::list) {
+        const std::string parts =
+            grid_.numas * grid_.caches == 1 ? "" : fmt::format("{}x{}x", grid_.numas, grid_.caches);
+        return fmt::format("{}x{}x{}{}{}", grid_.nodes, grid_.sockets, parts, grid_.cores,
                            kind_ == Kind::cyclic    ? ":cyclic"
                            : kind_ == Kind::reverse ? ":reverse"
                                                     : "");
+    }
     std::string text;
     for (const Seat& seat : list_) {
         fmt::format_to(std::back_inserter(text), "{}{}", text.empty() ? "" : ",", seat.node);
+        if (seat.package >= 0) {
+            fmt::format_to(std::back_inserter(text), ".{}.{}.{}.{}", seat.package, seat.socket, seat.cache, seat.core);
+            continue;
+        }
         if (seat.socket >= 0) fmt::format_to(std::back_inserter(text), ".{}", seat.socket);
         if (seat.core >= 0) fmt::format_to(std::back_inserter(text), ".{}", seat.core);
     }
@@ -179,12 +201,17 @@ std::string VirtualLayout::text() const {
 }
 
 int VirtualLayout::places() const {
-    return kind_ == Kind::list ? static_cast<int>(list_.size()) : nodes_ * sockets_ * cores_;
+    return kind_ == Kind::list ? static_cast<int>(list_.size()) : grid_.nodes * grid_.places_of_node();
 }
 
 Seat VirtualLayout::place(int index) const {
-    const int on_node = index % (sockets_ * cores_);
-    return {.node = index / (sockets_ * cores_), .socket = on_node / cores_, .core = on_node};
+    const int on_node = index % grid_.places_of_node();
+    const int cache = on_node / grid_.cores;
+    const int socket = cache / grid_.caches;
+    Seat seat{.node = index / grid_.places_of_node(), .socket = socket, .core = on_node};
+    if (grid_.numas > 1) seat.package = socket / grid_.numas;
+    if (grid_.caches > 1) seat.cache = cache;
+    return seat;
 }
 
 Problem VirtualLayout::seats(int ranks, std::vector<Seat>& seats) const {
@@ -194,7 +221,9 @@ Problem VirtualLayout::seats(int ranks, std::vector<Seat>& seats) const {
     seats.clear();
     for (int rank = 0; rank < ranks; ++rank) switch (kind_) {
             case Kind::list: seats.push_back(list_[static_cast<std::size_t>(rank)]); break;
-            case Kind::cyclic: seats.push_back(place((rank % nodes_) * sockets_ * cores_ + rank / nodes_)); break;
+            case Kind::cyclic:
+                seats.push_back(place(rank % grid_.nodes * grid_.places_of_node() + rank / grid_.nodes));
+                break;
             case Kind::reverse: seats.push_back(place(ranks - 1 - rank)); break;
             case Kind::block:
             case Kind::automatic: seats.push_back(place(rank)); break;

@@ -2,10 +2,13 @@
 //
 //   4x2x4           4 nodes of 2 sockets of 4 cores; ranks fill node after node
 //   4x8             4 nodes of 8 cores, one socket each
+//   4x2x4x2x8       4 nodes of 2 sockets of 4 NUMA nodes, each with 2 last-level caches of 8 cores
 //   4x2x4:cyclic    rank 0 on node 0, rank 1 on node 1, ..., round robin
 //   4x2x4:reverse   the last rank in the first place
-//   0.0.0,0.1.4,1   a seat for each rank: node.socket.core; socket, or both, may be left out where not known
-//   ./layout        a file (a name with a /): a line `node [socket [core]]` for each rank, with # comments
+//   0.0.0,0.1.4,1   a seat for each rank: node.socket.core; socket, or both, may be left out where not known; or all five,
+//                   node.socket.numa.cache.core
+//   ./layout        a file (a name with a /): a line `node [socket [core]]` or `node socket numa cache core` for each rank,
+//                   with # comments
 //   auto            none: where the ranks really are
 #pragma once
 
@@ -46,9 +49,16 @@ private:
     Seat place(int index) const;  // of a grid, in block order
 
     Kind kind_ = Kind::automatic;
-    int nodes_ = 0;    // of a grid
-    int sockets_ = 0;  // of a node
-    int cores_ = 0;    // of a socket
+    struct Grid {
+        int nodes = 0;
+        int sockets = 1;  // of a node
+        int numas = 1;    // of a socket
+        int caches = 1;   // of a NUMA node
+        int cores = 1;    // of a cache
+
+        int places_of_node() const { return sockets * numas * caches * cores; }
+    };
+    Grid grid_;
     std::vector<Seat> list_;
 };
 

@@ -3,11 +3,11 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <ctime>
 #include <filesystem>
 
 #include "topology/place.hpp"
+#include "topology/seats_of_places.hpp"
 #include "topology/virtual_layout.hpp"
 #include "tuner/mpi.hpp"
 
@@ -73,12 +73,12 @@ Placement find_allocation(const Job& job, const Settings& settings) {
     require_mpi(PMPI_Bcast(&leader, 1, MPI_INT, 0, node));
     require_mpi(PMPI_Comm_free(&node));
     const Place& place = local_place();
-    const std::array<int, 3> mine = {leader, place.socket, place.core};
-    std::vector<int> all(3 * static_cast<std::size_t>(job.ranks));
-    require_mpi(PMPI_Allgather(mine.data(), 3, MPI_INT, all.data(), 3, MPI_INT, MPI_COMM_WORLD));
-    seats.clear();
-    for (std::size_t i = 0; i < all.size(); i += 3) seats.push_back({all[i], all[i + 1], all[i + 2]});
-    return Placement(seats);
+    const RankPlace mine{
+        .node = leader, .package = place.socket, .numa = place.numa, .core = place.core, .cache = place.cache};
+    constexpr int numbers = sizeof mine / sizeof(int);
+    std::vector<RankPlace> all(static_cast<std::size_t>(job.ranks));
+    require_mpi(PMPI_Allgather(&mine, numbers, MPI_INT, all.data(), numbers, MPI_INT, MPI_COMM_WORLD));
+    return Placement(seats_of_places(all));
 }
 
 void wait_for_all() {

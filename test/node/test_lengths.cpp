@@ -107,7 +107,7 @@ TEST(Bcast, IsAnnouncedWhereItGoesAnotherWay) {
                 node.announce_bcast(bytes);
             } else {
                 if (node.await_bcast(root) != bytes) ++wrong;
-                node.leave_bcast(root, bytes);
+                node.leave_bcast(bytes);
             }
             Guarded buffer(i);
             if (rank == root) buffer.fill(i);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -39,12 +40,36 @@ void combine_runs(const std::byte* left, const std::byte* right, std::byte* resu
     }
 }
 
+// Which ranks are in an operand, in any order: a bit for each. One that is in both poisons it.
+void combine_sets(const std::byte* left, const std::byte* right, std::byte* result, std::size_t elements) {
+    for (std::size_t i = 0; i < 2 * elements; i += 2) {
+        std::array<std::uint32_t, 2> a{};
+        std::array<std::uint32_t, 2> b{};
+        std::memcpy(a.data(), left + i * sizeof a[0], sizeof a);
+        std::memcpy(b.data(), right + i * sizeof b[0], sizeof b);
+        const bool fits = a[1] == b[1] && (a[0] & b[0]) == 0;
+        const std::array<std::uint32_t, 2> both = {fits ? a[0] | b[0] : 0, a[1]};
+        std::memcpy(result + i * sizeof both[0], both.data(), sizeof both);
+    }
+}
+RankRun set_of(std::uint32_t ranks, std::uint32_t tag) {
+    return {static_cast<std::uint16_t>(ranks), static_cast<std::uint16_t>(ranks >> 16U), tag};
+}
+
 // As the library's kernels are told of, and as the MPI library's operations are.
 struct CombineRuns : Combine {
     explicit CombineRuns(bool by_kernel) : Combine(sizeof(RankRun), by_kernel ? combine_runs : nullptr) {}
     void operator()(const std::byte* left, const std::byte* right, std::byte* result,
                     std::size_t elements) const override {
         combine_runs(left, right, result, elements);
+    }
+};
+
+struct CombineSets : Combine {
+    CombineSets() : Combine(sizeof(RankRun), combine_sets) {}
+    void operator()(const std::byte* left, const std::byte* right, std::byte* result,
+                    std::size_t elements) const override {
+        combine_sets(left, right, result, elements);
     }
 };
 
@@ -55,6 +80,7 @@ struct Call {
     bool in_place;
     int late_rank;  // yields for a while before
     std::uint32_t tag;
+    bool commutes = false;  // of sets
 };
 
 // What every rank writes before a barrier, and all others read afterwards. There are two of each, in turn: before a rank
@@ -91,7 +117,7 @@ public:
     // `base` is one mapping for all ranks: of several, ThreadSanitizer would not know that they are the same memory.
     Rank(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank, bool oversubscribed,
          AtomicNotes& notes)
-        : rank_(rank), ranks_(placement.ranks()), notes_(notes) {
+        : rank_(rank), ranks_(placement.ranks()), ranks_sit_apart_(!placement.is_in_rank_order()), notes_(notes) {
         node_ = std::make_unique<NodeCollectives>(base, buffer_bytes, placement, rank,
                                                   Waiting(
                                                       oversubscribed, [](void*) { return 0; }, nullptr));
@@ -101,14 +127,18 @@ public:
         if (call.late_rank == rank_)
             for (int i = 0; i < 100; ++i) sched_yield();
         if (call.kind == Call::barrier) return meet(call);
-        const std::vector<RankRun> own = operands(rank_, call.elements, call.tag);
+        std::vector<RankRun> own = operands(rank_, call.elements, call.tag);
+        if (call.commutes)
+            for (RankRun& run : own) run = set_of(1U << static_cast<unsigned>(rank_), run.tag);
         // One element behind the message must stay as it is.
         std::vector<RankRun> output(call.elements + 1, poisoned);
         if (call.in_place || (call.kind == Call::bcast && rank_ == call.root))
             std::copy(own.begin(), own.end(), output.begin());
         const std::byte* input = reinterpret_cast<const std::byte*>(call.in_place ? output.data() : own.data());
         auto* result = reinterpret_cast<std::byte*>(output.data());
-        const CombineRuns combine(call.tag % 2 == 0);
+        const CombineRuns runs(call.tag % 2 == 0 && !ranks_sit_apart_);
+        const CombineSets sets;
+        const Combine& combine = call.commutes ? static_cast<const Combine&>(sets) : runs;
         if (call.kind == Call::bcast)
             node_->bcast(call.root, result, call.elements * sizeof(RankRun));
         else if (call.kind == Call::reduce)
@@ -131,15 +161,18 @@ private:
 
     std::string compare(const Call& call, const std::vector<RankRun>& output) const {
         if (!(output.back() == poisoned)) return "wrote behind its end";
-        const auto root = static_cast<std::uint16_t>(call.root);
         for (std::size_t i = 0; i < call.elements; ++i) {
             const std::uint32_t tag = call.tag + static_cast<std::uint32_t>(i);
-            RankRun expected{0, static_cast<std::uint16_t>(ranks_ - 1), tag};
-            if (call.kind == Call::bcast) expected = {root, root, tag};
-            if (call.kind == Call::reduce && rank_ != call.root) {
-                const auto self = static_cast<std::uint16_t>(rank_);
-                expected = call.in_place ? RankRun{self, self, tag} : poisoned;
-            }
+            const auto run = [&](int first, int last) {
+                return RankRun{static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(last), tag};
+            };
+            const auto operand = [&](int rank) {
+                return call.commutes ? set_of(1U << static_cast<unsigned>(rank), tag) : run(rank, rank);
+            };
+            RankRun expected =
+                call.commutes ? set_of((1U << static_cast<unsigned>(ranks_)) - 1, tag) : run(0, ranks_ - 1);
+            if (call.kind == Call::bcast) expected = operand(call.root);
+            if (call.kind == Call::reduce && rank_ != call.root) expected = call.in_place ? operand(rank_) : poisoned;
             if (!(output[i] == expected))
                 return "element " + std::to_string(i) + " of " + std::to_string(call.elements) + " is " +
                        std::to_string(output[i].first) + "-" + std::to_string(output[i].last);
@@ -149,6 +182,7 @@ private:
 
     int rank_;
     int ranks_;
+    bool ranks_sit_apart_;  // where what has a kernel, and so commutes, may be combined in another order
     std::unique_ptr<NodeCollectives> node_;
     AtomicNotes& notes_;
     std::size_t barriers_ = 0;
@@ -188,7 +222,7 @@ TEST_P(NodeCollectivesOf, GiveTheRightResultsWhoeverIsLate) {
     std::vector<Call> calls;
     const auto add = [&](Call::Kind kind, int root, std::size_t elements) {
         calls.push_back({kind, root, elements, random() % 2 == 0, static_cast<int>(random() % 8),
-                         static_cast<std::uint32_t>(random())});
+                         static_cast<std::uint32_t>(random()), random() % 4 == 0});
     };
     for (const std::size_t elements : all_sizes)
         for (int root = 0; root < ranks; ++root) {
@@ -203,12 +237,22 @@ TEST_P(NodeCollectivesOf, GiveTheRightResultsWhoeverIsLate) {
         for (std::size_t i = 0; i < random_calls; ++i) add(kind, ranks - 1, 1 + i % 3);
     const Placement one_socket = Placement::one_node(ranks);
     run_calls(one_socket, calls, buffer_bytes, ranks > 2);
-    std::vector<Seat> seats;
-    for (int rank = 0; rank < ranks; ++rank) seats.push_back({0, rank * 3 / ranks, -1});
-    if (ranks > NodeCollectives::flat_ranks) run_calls(Placement(seats), calls, buffer_bytes, true);
+    if (ranks <= NodeCollectives::flat_ranks) return;
+    // Packages, NUMA nodes and caches, uneven: with ranks in their order, dealt out, and one alone.
+    const std::function<int(int)> caches[] = {[=](int rank) { return rank * 7 / ranks; },
+                                              [](int rank) { return rank % 7; },
+                                              [=](int rank) { return rank + 1 == ranks ? 4 : 0; }};
+    for (const auto& cache_of : caches) {
+        std::vector<Seat> seats;
+        for (int rank = 0; rank < ranks; ++rank) {
+            const int cache = cache_of(rank);
+            seats.push_back({.node = 0, .socket = cache / 2, .package = cache / 4, .cache = cache});
+        }
+        run_calls(Placement(seats), calls, buffer_bytes, true);
+    }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, NodeCollectivesOf, testing::Values(2, 3, 4, 5, 8, 9, 12, 17));
+INSTANTIATE_TEST_SUITE_P(Ranks, NodeCollectivesOf, testing::Values(2, 3, 4, 5, 8, 9, 12, 17, 27));
 
 // Without memory for its message a rank takes part all the same, and the next calls are right.
 TEST(NodeCollectives, KeepInStepWithARankThatHasNoMemory) {

@@ -67,6 +67,35 @@ TEST(DrawPlacement, ShowsNodesSocketsRanksAndCores) {
 
 Placement placed(const std::vector<RankPlace>& places) { return Placement(seats_of_places(places)); }
 
+TEST(DrawPlacement, ShowsPackagesAndCachesWhereTheyAreNotTheSockets) {
+    EXPECT_EQ(draw_placement(layout("1x1x2x2x2", 7), {}),
+              "node 0: 7 ranks\n"
+              "  package 0:\n"
+              "    socket 0: ranks 0-3\n"
+              "      cache 0: ranks 0,1 on cores 0,1\n"
+              "      cache 1: ranks 2,3 on cores 2,3\n"
+              "    socket 1: ranks 4-6\n"
+              "      cache 2: ranks 4,5 on cores 4,5\n"
+              "      cache 3: rank 6 on core 6\n"
+              "\n"
+              "1 node, 1 package, 2 sockets, 4 caches, 7 ranks, in rank order\n");
+    EXPECT_EQ(placement_summary(layout("2x2x1x4x2", 20)),
+              "2 nodes, 1 to 2 sockets each, 2 to 8 caches each, 4 to 16 ranks per node, in rank order");
+}
+
+TEST(SeatsOfPlaces, CachesDivideASocketWhoseRanksAreAllBoundInsideOne) {
+    std::vector<RankPlace> places = {{.node = 0, .package = 0, .numa = 0, .core = 0, .cache = 0},
+                                     {.node = 0, .package = 0, .numa = 0, .core = 4, .cache = 1},
+                                     {.node = 0, .package = 1, .numa = 1, .core = 8, .cache = 2}};
+    EXPECT_EQ(placed(places).caches_of_node(0), 3);
+    EXPECT_EQ(placed(places).sockets_of_node(0), 2);
+    places.push_back({.node = 0, .package = 1, .numa = 1, .core = -1, .cache = -1});
+    EXPECT_EQ(placed(places).caches_of_node(0), 2);
+    // A cache that several NUMA nodes share divides none of them.
+    for (RankPlace& place : places) place.cache = 0;
+    EXPECT_EQ(placed(places).caches_of_node(0), 2);
+}
+
 TEST(SeatsOfPlaces, APackageIsASocket) {
     const Placement placement = placed({{.node = 0, .package = 0, .numa = 0, .core = 0},
                                         {.node = 0, .package = 0, .numa = 0, .core = -1},

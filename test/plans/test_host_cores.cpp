@@ -14,17 +14,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Two packages of two cores of two units each, where units 2 and 6 do not exist. The last unit is not for everybody.
+// Two packages of two cores of two units each, where units 2 and 6 do not exist. The last unit is not for everybody. The first
+// package's cores share a cache. Of a unit: package, NUMA node, cache, core, may it be used?
 Machine small_machine() {
-    return Machine({1,              //
-                    0,  0,  0,  1,  // unit 0
-                    0,  0,  0,  1,  //
-                    -1, -1, -1, 0,  //
-                    0,  0,  1,  1,  //
-                    1,  1,  2,  1,  //
-                    1,  1,  2,  1,  //
-                    -1, -1, -1, 0,  //
-                    1,  1,  3,  0});
+    return Machine({1,                  //
+                    0,  0,  0,  0,  1,  // unit 0
+                    0,  0,  0,  0,  1,  //
+                    -1, -1, -1, -1, 0,  //
+                    0,  0,  0,  1,  1,  //
+                    1,  1,  1,  2,  1,  //
+                    1,  1,  1,  2,  1,  //
+                    -1, -1, -1, -1, 0,  //
+                    1,  1,  2,  3,  0});
 }
 
 CpuSet units(std::initializer_list<int> numbers) {
@@ -46,6 +47,9 @@ TEST(Machine, TellsWhatUnitsHaveInCommon) {
     EXPECT_EQ(machine.package(units({1, 3})), 0);
     EXPECT_EQ(machine.package(units({3, 4})), -1);
     EXPECT_EQ(machine.numa(units({4, 5, 7})), 1);
+    EXPECT_EQ(machine.cache(units({0, 3})), 0);
+    EXPECT_EQ(machine.cache(units({5})), 1);
+    EXPECT_EQ(machine.cache(units({5, 7})), -1);
     EXPECT_EQ(machine.package({}), -1);
     EXPECT_EQ(machine.cores({}), 0);
 }
@@ -59,12 +63,36 @@ TEST(Machine, NothingIsKnownOfNone) {
     EXPECT_EQ(cores_of_ranks(machine, {}, true, {}).of_ranks, 0);
 }
 
+// hwloc pretends to be on a machine.
+class OnMachine {
+public:
+    explicit OnMachine(const char* description) { setenv("HWLOC_SYNTHETIC", description, 1); }
+    OnMachine(const OnMachine&) = delete;
+    OnMachine& operator=(const OnMachine&) = delete;
+    ~OnMachine() { unsetenv("HWLOC_SYNTHETIC"); }
+};
+
+TEST(Machine, ReadsTheLastCachesThatCoresShare) {
+    const auto caches_of = [](const char* description) {
+        const OnMachine pretended(description);
+        const Machine machine = Machine::read();
+        std::vector<int> caches;
+        for (const int unit : machine.numbers_of(machine.all())) caches.push_back(machine.cache(units({unit})));
+        return caches;
+    };
+    EXPECT_EQ(caches_of("pack:2 l3:2 l2:2 core:1 pu:1"), (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
+    EXPECT_EQ(caches_of("pack:1 l2:2 core:2 pu:2"), (std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1}));
+    EXPECT_EQ(caches_of("pack:2 l2:2 core:1 pu:2"), std::vector<int>(8, -1)) << "each core has its own";
+    EXPECT_EQ(caches_of("pack:2 core:2 pu:1"), std::vector<int>(4, -1));
+}
+
 // What one process reads and tells another is all that this needs for its place.
 TEST(Machine, ItsNumbersAreAllThereIsToIt) {
     const Machine told(local_machine().numbers());
     const Place place = place_on(told);
     EXPECT_EQ(place.socket, local_place().socket);
     EXPECT_EQ(place.numa, local_place().numa);
+    EXPECT_EQ(place.cache, local_place().cache);
     EXPECT_EQ(place.core, local_place().core);
     EXPECT_EQ(place.cores, local_place().cores);
     EXPECT_EQ(place.cores_of_host, local_place().cores_of_host);

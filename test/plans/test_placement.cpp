@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <random>
 #include <set>
@@ -16,6 +17,23 @@ namespace hcoll {
 namespace {
 
 std::vector<int> list(const RankList& ranks) { return {ranks.begin(), ranks.end()}; }
+
+// Of a node's ranks, parts within sockets: packages, or caches. `is_known`: are all of them? Otherwise they are the sockets.
+void check_parts(const Placement& placement, const std::vector<int>& members, bool is_known, int count,
+                 int (Placement::*part_of)(int) const, const std::function<bool(int, int)>& are_one) {
+    int next = 0;
+    for (const int rank : members) {
+        const int part = (placement.*part_of)(rank);
+        EXPECT_LE(part, next) << "they are numbered by their lowest ranks";
+        next = std::max(next, part + 1);
+        for (const int other : members) {
+            const bool expected =
+                is_known ? are_one(rank, other) : placement.socket_of(rank) == placement.socket_of(other);
+            EXPECT_EQ(part == (placement.*part_of)(other), expected) << rank << " and " << other;
+        }
+    }
+    EXPECT_EQ(count, next);
+}
 
 // What holds for any placement: every view of it tells the same.
 void check_consistency(const std::vector<Seat>& seats, const Placement& placement) {
@@ -42,9 +60,22 @@ void check_consistency(const std::vector<Seat>& seats, const Placement& placemen
             EXPECT_EQ(seats[static_cast<std::size_t>(members[i])].node,
                       seats[static_cast<std::size_t>(members[0])].node);
         }
-        const auto socket_of_seat = [&](int rank) { return seats[static_cast<std::size_t>(rank)].socket; };
+        const auto seat = [&](int rank) { return seats[static_cast<std::size_t>(rank)]; };
+        const auto socket_of_seat = [&](int rank) {
+            const int socket = seat(rank).socket;
+            return socket < 0 ? -1 : (seat(rank).package + 1) * 1000 + socket;
+        };
         const bool are_sockets_known =
             std::none_of(members.begin(), members.end(), [&](int rank) { return socket_of_seat(rank) < 0; });
+        const auto all_know = [&](int Seat::*part) {
+            return are_sockets_known &&
+                   std::none_of(members.begin(), members.end(), [&](int rank) { return seat(rank).*part < 0; });
+        };
+        check_parts(placement, members, all_know(&Seat::package), placement.packages_of_node(node),
+                    &Placement::package_of, [&](int a, int b) { return seat(a).package == seat(b).package; });
+        check_parts(
+            placement, members, all_know(&Seat::cache), placement.caches_of_node(node), &Placement::cache_of,
+            [&](int a, int b) { return seat(a).cache == seat(b).cache && socket_of_seat(a) == socket_of_seat(b); });
         for (const int rank : members) {
             const bool is_first_s = socket_of_seat(rank) == socket_of_seat(members[0]) || !are_sockets_known;
             EXPECT_EQ(placement.socket_of(rank) == 0, is_first_s);
@@ -85,6 +116,12 @@ Placement checked(const std::vector<Seat>& seats) {
     Placement placement(seats);
     check_consistency(seats, placement);
     return placement;
+}
+
+std::vector<Seat> seats_of(const Placement& placement) {
+    std::vector<Seat> seats;
+    for (int rank = 0; rank < placement.ranks(); ++rank) seats.push_back(placement.seat_of(rank));
+    return seats;
 }
 
 // The seats of nodes x sockets x cores, node after node.
@@ -218,9 +255,31 @@ TEST(Placement, RandomSeatsAreConsistent) {
     };
     for (int round = 0; round < 200; ++round) {
         std::vector<Seat> seats(static_cast<std::size_t>(1 + next(40)));
-        for (Seat& seat : seats) seat = {.node = next(6), .socket = next(4) - (round % 2), .core = next(16)};
-        checked(seats);
+        for (Seat& seat : seats) {
+            seat = {.node = next(6), .socket = next(4) - (round % 2), .core = next(16)};
+            if (round % 3 == 0) seat.package = seat.socket < 0 ? -1 : seat.socket / 2;
+            if (round % 5 < 2) seat.cache = next(3) - (round % 5);
+        }
+        const Placement placement = checked(seats);
+        EXPECT_EQ(Placement(seats_of(placement)), placement) << "round " << round;
     }
+}
+
+// Of what is a socket each, nothing more is kept.
+TEST(Placement, PackagesAndCachesThatAreTheSocketsAreNotKept) {
+    std::vector<Seat> plain = block(3, 2, 4);
+    std::vector<Seat> told = plain;
+    for (Seat& seat : told) {
+        seat.package = seat.socket + 7;
+        seat.cache = 2 * seat.socket;
+    }
+    EXPECT_EQ(checked(told), checked(plain));
+    for (Seat& seat : told) seat.cache = seat.core / 2;
+    const Placement divided = checked(told);
+    EXPECT_FALSE(divided == Placement(plain));
+    EXPECT_TRUE(divided.is_regular());
+    EXPECT_EQ(divided.caches_of_node(2), 4);
+    EXPECT_EQ(divided.packages_of_node(2), 2);
 }
 
 // Every k-th of the seats, from `first` on.
@@ -235,12 +294,6 @@ std::vector<Seat> in_turn(const std::vector<Seat>& blocks, int nodes) {
     const std::size_t ranks_of_node = blocks.size() / static_cast<std::size_t>(nodes);
     for (std::size_t i = 0; i < ranks_of_node; ++i)
         for (const Seat& seat : every(blocks, ranks_of_node, i)) seats.push_back(seat);
-    return seats;
-}
-
-std::vector<Seat> seats_of(const Placement& placement) {
-    std::vector<Seat> seats;
-    for (int rank = 0; rank < placement.ranks(); ++rank) seats.push_back(placement.seat_of(rank));
     return seats;
 }
 

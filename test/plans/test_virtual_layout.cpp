@@ -75,6 +75,17 @@ TEST(VirtualLayout, TwoNumbersAreNodesAndCores) {
     EXPECT_EQ(seats_of("2x3", 4).back(), (Seat{.node = 1, .socket = 0, .core = 0}));
 }
 
+TEST(VirtualLayout, FiveNumbersHaveNumaNodesAndCaches) {
+    const std::vector<Seat> seats = seats_of("2x2x2x3x4", 96);
+    EXPECT_EQ(seats[95], (Seat{.node = 1, .socket = 3, .core = 47, .package = 1, .cache = 11}));
+    EXPECT_EQ(seats[16], (Seat{.node = 0, .socket = 1, .core = 16, .package = 0, .cache = 4}));
+    EXPECT_EQ(layout_of("2x2x1x1x4").text(), "2x2x4");
+    EXPECT_EQ(seats_of("2x2x1x1x4", 16), seats_of("2x2x4", 16));
+    EXPECT_EQ(seats_of("1x1x1x2x1", 2).back(), (Seat{.node = 0, .socket = 0, .core = 1, .cache = 1}));
+    EXPECT_EQ(seats_of("0.1.2.5.9,1", 2),
+              (std::vector<Seat>{{.node = 0, .socket = 2, .core = 9, .package = 1, .cache = 5}, {.node = 1}}));
+}
+
 TEST(VirtualLayout, CyclicGoesAroundTheNodes) {
     EXPECT_EQ(nodes_of("3x1x4:cyclic", 7), (std::vector<int>{0, 1, 2, 0, 1, 2, 0}));
     const std::vector<Seat> seats = seats_of("2x2x2:cyclic", 8);
@@ -107,8 +118,9 @@ TEST(VirtualLayout, AFileSeatsEveryRank) {
 }
 
 TEST(VirtualLayout, ItsTextReadsBack) {
-    for (const char* text : {"auto", "4x2x4", "4x2", "4x2x4:cyclic", "1x1:reverse", "1024x1x1024", "0,0,1,1", "3,",
-                             "0.1,2.3.4,5", "0.0.0"}) {
+    for (const char* text :
+         {"auto", "4x2x4", "4x2", "4x2x4:cyclic", "1x1:reverse", "1024x1x1024", "0,0,1,1", "3,", "0.1,2.3.4,5", "0.0.0",
+          "2x2x4x2x8", "2x2x1x2x8:cyclic", "1x1x2x1x2:reverse", "0.0.0.0.0,0.1.2.3.4,1.2"}) {
         const VirtualLayout layout = layout_of(text);
         const VirtualLayout again = layout_of(layout.text());
         EXPECT_EQ(again.text(), layout.text()) << text;
@@ -141,6 +153,10 @@ TEST(VirtualLayout, AMistakeIsToldAndChangesNothing) {
                              "0x4",
                              "4x0x2",
                              "4x2x4x2",
+                             "4x2x4x2x2x2",
+                             "4x2x0x2x2",
+                             "1024x2x1024x1x1",
+                             "0.1.2.3.4.5",
                              "-4x2",
                              "4x 2",
                              "4x2x4:",

@@ -138,7 +138,7 @@ int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t co
         if (is_root)
             node.announce_bcast(call.length);
         else
-            node.leave_bcast(root, call.length);
+            node.leave_bcast(call.length);
         return MPI_SUCCESS;
     });
 }

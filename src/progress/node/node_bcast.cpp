@@ -12,10 +12,10 @@ void NodeCollectives::send_short(std::uint64_t operation, const BcastBuffer& buf
 }
 
 // Its header is there.
-void NodeCollectives::take_short(int root, std::uint64_t operation, std::size_t bytes, const BcastBuffer& buffer) {
+void NodeCollectives::take_short(std::uint64_t operation, std::size_t bytes, const BcastBuffer& buffer) {
     const ShortMessage message = place_of(operation, bytes);
-    const std::byte* received = area_base(source_) + message.data_offset;
-    if (forwards_from(root)) publish_copy(message, received);
+    const std::byte* received = area_base(way_.source) + message.data_offset;
+    if (way_.forwards) publish_copy(message, received);
     buffer.take(0, bytes, received);
 }
 
@@ -52,8 +52,8 @@ bool NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::s
 
 std::size_t NodeCollectives::await_bcast(int root) {
     waiting_.check();
-    source_ = source_of(root);
-    Flag& announced = header(source_, operation_);
+    way_ = tree_.way_from(root);
+    Flag& announced = header(way_.source, operation_);
     waiting_.until(announced, operation_ + 1);
     return length_of(announced);
 }
@@ -61,9 +61,9 @@ std::size_t NodeCollectives::await_bcast(int root) {
 bool NodeCollectives::take_bcast(int root, std::size_t bytes, const BcastBuffer& buffer, std::size_t single_copy_from) {
     const std::uint64_t operation = operation_++;
     if (bytes <= short_bytes) {
-        take_short(root, operation, bytes, buffer);
+        take_short(operation, bytes, buffer);
     } else {
-        forward_header(root, operation, bytes);
+        forward_header(operation, bytes);
         if (is_copied_once(bytes, single_copy_from))
             bcast_single_copy(root, buffer, bytes);
         else
@@ -81,14 +81,14 @@ void NodeCollectives::announce_bcast(std::size_t bytes) {
     finish(operation);
 }
 
-void NodeCollectives::leave_bcast(int root, std::size_t bytes) {
+void NodeCollectives::leave_bcast(std::size_t bytes) {
     const std::uint64_t operation = operation_++;
-    forward_header(root, operation, bytes);
+    forward_header(operation, bytes);
     finish(operation);
 }
 
-void NodeCollectives::forward_header(int root, std::uint64_t operation, std::size_t bytes) {
-    if (!forwards_from(root)) return;
+void NodeCollectives::forward_header(std::uint64_t operation, std::size_t bytes) {
+    if (!way_.forwards) return;
     claim(operation, rings[0].slots);
     publish(operation, bytes);
 }

@@ -42,28 +42,12 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
       ranks_(placement.ranks()),
       waiting_(waiting),
       single_copy_(desks(), rank, waiting_),
-      group_of_rank_(static_cast<std::size_t>(placement.ranks())),
+      tree_(placement, rank, NodeTree::Order::by_place, flat_ranks),
       operands_(static_cast<std::size_t>(placement.ranks())),
       accumulator_(accumulator != nullptr ? std::move(accumulator) : make_accumulator()) {
-    hcoll::check(placement.nodes() == 1 && ranks_ > 1, "a segment is of the ranks of one node");
     waiting_.tell_areas(base_, area_bytes_);
-    const bool by_socket = ranks_ > flat_ranks && placement.is_in_rank_order() && placement.sockets_of_node(0) > 1;
-    const int group_ranks = ranks_ <= flat_ranks ? ranks_ : flat_ranks;
-    int group = -1;
-    for (int each = 0; each < ranks_; ++each) {
-        const int leader = leaders_.empty() ? 0 : leaders_.back();
-        const bool begins = leaders_.empty() || each - leader == group_ranks ||
-                            (by_socket && placement.socket_of(each) != placement.socket_of(leader));
-        if (begins) {
-            leaders_.push_back(each);
-            ++group;
-        }
-        group_of_rank_[static_cast<std::size_t>(each)] = group;
-    }
-    is_flat_ = leaders_.size() == 1;
-    for (int each = 0; each < ranks_; ++each)
-        if (group_of_rank_[static_cast<std::size_t>(each)] == group_of_rank_[static_cast<std::size_t>(rank)])
-            group_.push_back(each);
+    if (!tree_.is_in_rank_order())
+        ordered_tree_ = std::make_unique<const NodeTree>(placement, rank, NodeTree::Order::by_rank, flat_ranks);
 }
 
 std::vector<std::byte*> NodeCollectives::desks() const {
@@ -109,23 +93,19 @@ bool NodeCollectives::is_single_copy_faster(std::byte* data, std::size_t bytes) 
 void NodeCollectives::barrier() {
     waiting_.check();
     const std::uint64_t number = ++barriers_;
-    const int leader = group_.front();
-    const auto wait_for = [&](const std::vector<int>& ranks) {
-        for (const int each : ranks)
+    const auto wait_for = [&](const NodeTree::Group& group) {
+        for (const int each : group.members)
             if (each != rank_) waiting_.until(area(each).arrived, number);
     };
-    if (is_flat_) {
-        raise(area(rank_).arrived, number);
-        wait_for(group_);
-    } else if (rank_ != leader) {
-        raise(area(rank_).arrived, number);
-        waiting_.until(area(leader).released, number);
-    } else {
-        wait_for(group_);
-        raise(area(rank_).arrived, number);
-        wait_for(leaders_);
-        raise(area(rank_).released, number);
-    }
+    const std::vector<NodeTree::Group>& groups = tree_.groups();
+    const std::size_t led = tree_.groups_led();
+    for (std::size_t i = 0; i < led; ++i) wait_for(groups[i]);
+    raise(area(rank_).arrived, number);
+    if (led + 1 == groups.size())
+        wait_for(groups[led]);
+    else
+        waiting_.until(area(groups[led].leader()).released, number);
+    if (led > 0) raise(area(rank_).released, number);
     progress_sometimes();
 }
 

@@ -18,9 +18,13 @@
 //   copy      rank that fails to, or whose bytes are scattered, gets its message through blocks; those that do not need them
 //             count them as consumed
 //
-// More than flat_ranks: the ranks form groups of neighbours (sockets, where the placement says so); the members of a group
-// talk to its leader only, and leaders to one another, by slots and counts as above; in a barrier a leader raises its flag
-// for the other leaders when its group is complete, and a second one for its group when all groups are.
+// More than flat_ranks: the ranks form groups within groups along the node's packages, sockets and caches (node_tree.hpp); the
+// members of a group talk to its leader only, and those of the one that has all ranks to one another, by slots and counts as above.
+// In a barrier a leader raises its flag when all ranks below it have arrived, and a second one when all ranks of the node have.
+//
+//             up      who leads groups combines the first one's messages, then with that the next one's, ..., and has the last result
+//                     in its slot
+//             down    and publishes what it gets once for all of its groups, in a slot of the next operation
 //
 // Lengths: a message of any size has a header in the ring of the first ones (node_area.hpp), of blocks with the first block.
 //
@@ -36,7 +40,8 @@
 // Collectives may follow one another without any wait, while messages that were begun before have to move: every so many
 // slots and blocks, a rank drives the MPI library, whether it waits or not.
 //
-// All ranks get the same bits: operands are combined in the order of groups and ranks, by everybody alike.
+// All ranks get the same bits: operands are combined in the order of groups and ranks, by everybody alike. An operation that may
+// not commute has groups of its own where ranks do not sit in their order: of consecutive ranks.
 //
 // Sources: flags and payload in one line: Jain et al. 2018 (release-gather), Katevenis et al. 2022 (XHC); slices: Luo
 // 2020 (thesis), section 5.2.2 and figure 5.4 (SOLO).
@@ -51,6 +56,7 @@
 #include "progress/engine/combine.hpp"
 #include "progress/node/bcast_buffer.hpp"
 #include "progress/node/node_sizes.hpp"
+#include "progress/node/node_tree.hpp"
 #include "progress/node/single_copy.hpp"
 #include "progress/node/waiting.hpp"
 #include "topology/placement.hpp"
@@ -106,7 +112,7 @@ public:
     // such a message goes another way. There the root only announces it.
     std::size_t await_bcast(int root);
     bool take_bcast(int root, std::size_t bytes, const BcastBuffer& buffer, std::size_t single_copy_from = never);
-    void leave_bcast(int root, std::size_t bytes);
+    void leave_bcast(std::size_t bytes);
     void announce_bcast(std::size_t bytes);
     // `input` is this rank's operand; output is written on the root only, and may be input. `elements` is not 0.
     void reduce(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
@@ -118,7 +124,7 @@ public:
     // flat_ranks ranks or fewer.
     void allreduce_line(const std::byte* input, std::byte* output, std::size_t bytes, std::size_t elements,
                         Kernel kernel);
-    bool is_line(std::size_t bytes) const { return bytes <= line_bytes && is_flat_; }
+    bool is_line(std::size_t bytes) const { return bytes <= line_bytes && tree_.is_flat(); }
     // Returns when all ranks have called it. What a rank wrote before, all see afterwards.
     void barrier();
 
@@ -137,8 +143,8 @@ private:
     std::vector<std::byte*> desks() const;
     std::byte* block(int rank, std::uint64_t number) const;
     std::byte* result_slice(int rank, std::uint64_t number) const;
-    bool is_in_group(int rank) const {
-        return group_of_rank_[static_cast<std::size_t>(rank)] == group_of_rank_[static_cast<std::size_t>(rank_)];
+    const NodeTree& tree_for(const Combine& combine) const {
+        return ordered_tree_ == nullptr || combine.commutes() ? tree_ : *ordered_tree_;
     }
     template <Flag& (*flag_of)(Area&)>
     void wait_for_all(std::uint64_t value, std::uint64_t& known);
@@ -168,19 +174,14 @@ private:
     void finish(std::uint64_t operation);
     void finish_block(std::uint64_t number);
     void progress_sometimes();
+    void combine_groups(const NodeTree& tree, std::size_t count, const std::byte* input, const ShortMessage& message,
+                        std::byte* between, std::byte* result, const Combine& combine);
     void combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own, const ShortMessage& message,
                        std::byte* result, const Combine& combine);
 
-    // From whom a rank has the header of a Bcast, and short messages; does it give them on to its group?
-    int source_of(int root) const {
-        return is_flat_ || is_in_group(root) || rank_ == group_.front() ? root : group_.front();
-    }
-    bool forwards_from(int root) const {
-        return !is_flat_ && group_.size() > 1 && rank_ == group_.front() && !is_in_group(root);
-    }
-    void forward_header(int root, std::uint64_t operation, std::size_t bytes);
+    void forward_header(std::uint64_t operation, std::size_t bytes);
     void send_short(std::uint64_t operation, const BcastBuffer& buffer, std::size_t bytes);
-    void take_short(int root, std::uint64_t operation, std::size_t bytes, const BcastBuffer& buffer);
+    void take_short(std::uint64_t operation, std::size_t bytes, const BcastBuffer& buffer);
     void reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
 
@@ -212,12 +213,10 @@ private:
     int ranks_;
     Waiting waiting_;
     SingleCopy single_copy_;
-    std::vector<int> group_;    // the ranks of this rank's group, ascending; the first leads
-    std::vector<int> leaders_;  // of all groups
-    bool is_flat_ = true;       // there is one only
-    std::vector<int> group_of_rank_;
-    std::vector<const std::byte*> operands_;  // of one combination, by rank
-    int source_ = 0;                          // of the Bcast that was waited for
+    NodeTree tree_;
+    std::unique_ptr<const NodeTree> ordered_tree_;  // where that is another one
+    std::vector<const std::byte*> operands_;        // of one combination, by rank
+    NodeTree::Way way_{0, false};                   // of the Bcast that was waited for
     int since_progress_ = 0;
     std::uint64_t operation_ = 0;       // so far, with messages
     std::uint64_t known_done_ = 0;      // all ranks are done with that many of them, at least

@@ -21,7 +21,8 @@ const std::byte* NodeCollectives::read(int rank, const ShortMessage& message) {
     return area_base(rank) + message.data_offset;
 }
 
-// Combines the messages of `ranks`, in their order; in the place of `own_rank`'s, what is at `own`.
+// Combines the messages of `ranks`, in their order; in the place of `own_rank`'s, what is at `own`. That may be the accumulator if
+// it is the first, and so may the result.
 void NodeCollectives::combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own,
                                     const ShortMessage& message, std::byte* result, const Combine& combine) {
     const std::size_t elements = message.bytes / combine.element_bytes;
@@ -37,25 +38,36 @@ void NodeCollectives::combine_short(const std::vector<int>& ranks, int own_rank,
         combine(left, operand, target, elements);
         left = target;
     }
-    if (ranks.size() == 1 && left != nullptr && left != result) std::memcpy(result, left, message.bytes);
+}
+
+// The messages of all ranks below this one in `count` of its groups, this rank's at `input`, to `result`. What is combined in between goes
+// to `between`, which may be the accumulator where this rank leads all of these groups. It is not where others wait for the result: they would
+// fetch that line each time.
+void NodeCollectives::combine_groups(const NodeTree& tree, std::size_t count, const std::byte* input,
+                                     const ShortMessage& message, std::byte* between, std::byte* result,
+                                     const Combine& combine) {
+    const std::byte* own = input;
+    int stands_for = rank_;  // a root, for those who lead its groups
+    for (std::size_t i = 0; i < count; ++i) {
+        const NodeTree::Group& group = tree.groups()[i];
+        std::byte* target = i + 1 == count ? result : between;
+        combine_short(group.members, stands_for, own, message, target, combine);
+        own = target;
+        stands_for = group.leader();
+    }
+    if (count == 0) std::memcpy(result, input, message.bytes);
 }
 
 void NodeCollectives::reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                                    const Combine& combine) {
     const ShortMessage message = place_of(operation_++, bytes);
-    const int combines = is_in_group(root) ? root : group_.front();
-    if (rank_ != combines) {
-        publish_copy(message, input);
-    } else if (is_flat_) {
-        combine_short(group_, rank_, input, message, output, combine);
-    } else if (rank_ != root) {
-        combine_short(group_, rank_, input, message, claim(message), combine);
-        publish(message.operation, bytes);
+    const NodeTree& tree = tree_for(combine);
+    if (rank_ == root) {
+        // Nobody waits for its slot.
+        combine_groups(tree, tree.groups().size(), input, message, claim(message), output, combine);
     } else {
-        // The root takes the place of its group's leader.
-        std::byte* partial = claim(message);
-        combine_short(group_, rank_, input, message, partial, combine);
-        combine_short(leaders_, group_.front(), partial, message, output, combine);
+        combine_groups(tree, tree.groups_led(root), input, message, accumulator_.get(), claim(message), combine);
+        publish(message.operation, bytes);
     }
     finish(message.operation);
 }
@@ -99,26 +111,20 @@ void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output,
     if (combine.kernel != nullptr && is_line(bytes))
         return allreduce_line(input, output, bytes, bytes / combine.element_bytes, combine.kernel);
     const ShortMessage message = place_of(operation_++, bytes);
-    if (is_flat_) {
-        std::byte* own = claim(message);
-        std::memcpy(own, input, bytes);
-        publish(message.operation, bytes);
-        combine_short(group_, rank_, own, message, output, combine);
-        finish(message.operation);
-        return;
-    }
+    const NodeTree& tree = tree_for(combine);
+    const std::vector<NodeTree::Group>& groups = tree.groups();
+    std::byte* own = claim(message);
+    const std::size_t led = tree.groups_led();
+    combine_groups(tree, led, input, message, accumulator_.get(), own, combine);
+    publish(message.operation, bytes);
+    const bool is_in_last = led + 1 == groups.size();
+    if (is_in_last) combine_short(groups.back().members, rank_, own, message, output, combine);
+    if (tree.is_flat()) return finish(message.operation);
+
     const ShortMessage answer = place_of(operation_++, bytes);
-    const int leader = group_.front();
-    if (rank_ == leader) {
-        std::byte* partial = claim(message);
-        combine_short(group_, rank_, input, message, partial, combine);
-        publish(message.operation, bytes);
-        combine_short(leaders_, rank_, partial, message, output, combine);
-        if (group_.size() > 1) publish_copy(answer, output);
-    } else {
-        publish_copy(message, input);
-        copy_shared(output, read(leader, answer), bytes);
-    }
+    const std::byte* result = is_in_last ? output : read(groups[led].leader(), answer);
+    if (led > 0) publish_copy(answer, result);
+    if (!is_in_last) copy_shared(output, result, bytes);
     finish(answer.operation);
 }
 

@@ -1,0 +1,84 @@
+// Which ranks of a node talk to which: groups within groups, along its packages, sockets and last-level caches.
+//
+//   2 packages, each with 2 caches of 4 cores; who leads a group, because it comes first in it, is in the next one
+//
+//     all of the node            { 0  8 }
+//     a package's caches      { 0  4 }     { 8  12 }
+//     a cache's ranks       0 1 2 3  4 5 6 7  8 9 10 11  12 13 14 15
+//
+// No group is wider than the tree may be: parts of which there are more are put together with their neighbors, in as few steps as
+// that takes and steps of about the same width: the 72 ranks of one cache in groups of 5, 4 and 4. Where so many ranks or fewer are left, they are one group, whatever divides them: a step less is worth more. Ranks of which
+// nothing is known are parts of their own.
+//
+// An operation has a root for some: in each group that the root is in, it takes the place of the one that leads. So a message
+// goes up, or down, as many steps as there are groups around a rank.
+//
+// Of l groups around a rank, none wider than w, it waits for l (w - 1) others at most.
+//
+// Sources: XHC (Katevenis et al. 2022) for groups that follow the machine; Jain et al. 2018 for the width of shared-memory trees.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "topology/placement.hpp"
+
+namespace hcoll {
+
+// One rank's view; immutable. Its size goes with the groups around the rank, and where ranks do not sit in their order, with theirs.
+class NodeTree {
+public:
+    enum class Order {
+        by_place,  // a group's ranks are neighbors, whatever their numbers
+        by_rank  // each group, with all that are below it, has consecutive ranks: where parts have not, it is made without them
+    };
+
+    // Of the ranks that are below it, by their positions in the order, the half-open range [begin, end).
+    struct Group {
+        std::vector<int> members;  // in the order; the first one leads
+        int begin = 0;
+        int end = 0;
+
+        int leader() const { return members.front(); }
+    };
+
+    // All ranks of the placement, of which there are two or more, are on one node. `widest` >= 2.
+    NodeTree(const Placement& placement, int rank, Order order, int widest);
+
+    // Around this rank, the innermost first; the last one has all ranks below it. All have two members or more.
+    const std::vector<Group>& groups() const { return groups_; }
+    // Are all ranks in one group? (One that is alone in its part may know of one group only in any case.)
+    bool is_flat() const { return groups_.back().members.size() == static_cast<std::size_t>(groups_.back().end); }
+    bool has(const Group& group, int rank) const {
+        const int position = position_of(rank);
+        return group.begin <= position && position < group.end;
+    }
+    // How many of them this rank leads, but for the last one.
+    std::size_t groups_led() const { return led_; }
+    // Those that a root is in are not led by others.
+    std::size_t groups_led(int root) const {
+        std::size_t led = 0;
+        while (led < led_ && !has(groups_[led], root)) ++led;
+        return led;
+    }
+    // Do ranks follow one another in every group?
+    bool is_in_rank_order() const { return positions_.empty(); }
+
+    // From whom this rank has the message of another one, and whether others have it from this rank.
+    struct Way {
+        int source;
+        bool forwards;
+    };
+    Way way_from(int root) const;
+
+private:
+    int position_of(int rank) const { return positions_.empty() ? rank : positions_[static_cast<std::size_t>(rank)]; }
+
+    int rank_;
+    std::vector<std::uint16_t> positions_;  // by rank, where they are not the ranks
+    std::vector<Group> groups_;
+    std::size_t led_ = 0;
+};
+
+}  // namespace hcoll

@@ -1,0 +1,76 @@
+#include "counted_calls.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/check.hpp"
+#include "progress/node/node_collectives.hpp"
+
+namespace hcoll::counted {
+
+namespace {
+
+using Word = std::uint64_t;
+constexpr std::size_t buffer_bytes = 64 << 10;
+
+void add(const std::byte* left, const std::byte* right, std::byte* result, std::size_t elements) {
+    for (std::size_t offset = 0; offset < elements * sizeof(Word); offset += sizeof(Word)) {
+        Word one = 0;
+        Word other = 0;
+        std::memcpy(&one, left + offset, sizeof one);
+        std::memcpy(&other, right + offset, sizeof other);
+        one += other;
+        std::memcpy(result + offset, &one, sizeof one);
+    }
+}
+struct Sum : Combine {
+    Sum() : Combine(sizeof(Word), add) {}
+    void operator()(const std::byte* left, const std::byte* right, std::byte* result,
+                    std::size_t elements) const override {
+        add(left, right, result, elements);
+    }
+};
+
+void call(NodeCollectives& node, Collective collective, std::size_t bytes, int root, int ranks, int rank) {
+    const std::size_t words = bytes / sizeof(Word);
+    std::vector<Word> own(words, static_cast<Word>(rank) + 1);
+    std::vector<Word> result(words, 0);
+    auto* input = reinterpret_cast<std::byte*>(own.data());
+    auto* output = reinterpret_cast<std::byte*>(result.data());
+    const auto expect = [&](const std::vector<Word>& got, Word value) {
+        check(std::count(got.begin(), got.end(), value) == static_cast<std::ptrdiff_t>(words), "a result is wrong");
+    };
+    const Word sum = static_cast<Word>(ranks) * (static_cast<Word>(ranks) + 1) / 2;
+    switch (collective) {
+        case Collective::bcast:
+            node.bcast(root, input, bytes);
+            expect(own, static_cast<Word>(root) + 1);
+            break;
+        case Collective::reduce:
+            node.reduce(root, input, output, words, Sum());
+            expect(result, rank == root ? sum : 0);
+            break;
+        case Collective::allreduce:
+            node.allreduce(input, output, words, Sum());
+            expect(result, sum);
+            break;
+        case Collective::barrier: node.barrier(); break;
+    }
+}
+
+}  // namespace
+
+Counts count_call(const Placement& placement, Collective collective, std::size_t bytes, int root) {
+    const int ranks = placement.ranks();
+    return count(placement, NodeCollectives::segment_bytes(ranks, buffer_bytes), [&](std::byte* memory, int rank) {
+        auto node = std::make_shared<NodeCollectives>(memory, buffer_bytes, placement, rank,
+                                                      Waiting(
+                                                          false, [](void*) { return 0; }, nullptr));
+        return [=] { call(*node, collective, bytes, root, ranks, rank); };
+    });
+}
+
+}  // namespace hcoll::counted

@@ -1,0 +1,15 @@
+// One collective of NodeCollectives, counted.
+#pragma once
+
+#include <cstddef>
+
+#include "line_counts.hpp"
+
+namespace hcoll::counted {
+
+enum class Collective { bcast, reduce, allreduce, barrier };
+
+// With a result that is looked at. Groups as the library makes them.
+Counts count_call(const Placement& placement, Collective collective, std::size_t bytes, int root);
+
+}  // namespace hcoll::counted

@@ -1,0 +1,48 @@
+// Counts the cache lines that the ranks of a node have from one another: by how far, by what waits for what, and by how many read the same.
+//
+// The ranks run the library's own source, compiled with -fsanitize=thread; the compiler's calls for each access (test/model/instrumentation.cpp)
+// end here. They take turns on one core: one goes on until it has looked several times in vain at the same line. Of each line that was told of:
+//
+//   transfer   a rank reads a line that another one has written since it last had it. Looking at what has not changed costs nothing: a rank
+//              that waits has the old line
+//   distance   to the nearest rank that has the line already, the writer or a reader: where cores share a cache, one brings it for all
+//   chain      the longest row of transfers of which each has to wait for the one before: a rank's reads of several lines that are
+//              there do not wait for one another. What it writes afterwards comes after all that it has read
+//   turns      the same where a rank reads one line after another: the other extreme. A core is between the two
+//
+// Writing costs nothing here (a core writes behind itself), although others may have to give up the line.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "topology/placement.hpp"
+
+namespace hcoll::counted {
+
+// What a line crosses: nothing but a last-level cache; a socket (or NUMA node); a package; or the node.
+inline constexpr std::size_t distances = 4;
+inline constexpr std::array<const char*, distances> distance_names = {"in a cache", "in a socket", "in a package",
+                                                                      "between packages"};
+std::size_t distance(const Placement& placement, int a, int b);
+
+struct Counts {
+    std::array<std::uint64_t, distances> transfers{};
+    int chain = 0;
+    int turns = 0;
+    int readers = 0;  // of one line, as it was written once
+
+    std::uint64_t all_transfers() const;
+    std::string text() const;
+};
+
+// `ranks` of them at a time on memory of so many bytes, which is 0 at the beginning: each call of `prepare(memory, rank)` gives what rank `rank`
+// does, which is done twice by all: first uncounted, so that nothing is for the first time; then counted.
+using Work = std::function<void()>;
+Counts count(const Placement& placement, std::size_t bytes,
+             const std::function<Work(std::byte* memory, int rank)>& prepare);
+
+}  // namespace hcoll::counted

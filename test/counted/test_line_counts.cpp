@@ -1,0 +1,192 @@
+// What collectives of short messages cost in cache lines, on layouts of real machines: as many as their groups within groups say. Prints the
+// table of docs/results/node_lines.md (--gtest_also_run_disabled_tests --gtest_filter='*Table*').
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "counted_calls.hpp"
+#include "progress/node/node_collectives.hpp"
+#include "topology/virtual_layout.hpp"
+
+namespace hcoll::counted {
+namespace {
+
+struct Machine {
+    const char* name;
+    const char* layout;
+};
+constexpr Machine machines[] = {
+    {"2 packages x 8 caches of 8 cores", "1x2x1x8x8"},   {"2 packages x 48 cores, a cache each", "1x2x48"},
+    {"4 NUMA nodes x 18 cores", "1x2x2x1x18"},           {"72 cores, one cache", "1x72"},
+    {"2 packages x 6 caches of 16 cores", "1x2x1x6x16"},
+};
+
+Placement placed(const std::string& text, int ranks = 0) {
+    VirtualLayout layout;
+    EXPECT_EQ(VirtualLayout::parse(text, layout).value_or(""), "");
+    std::vector<Seat> seats;
+    EXPECT_EQ(layout.seats(ranks == 0 ? layout.places() : ranks, seats).value_or(""), "");
+    return Placement(seats);
+}
+
+std::vector<NodeTree> trees_of(const Placement& placement) {
+    std::vector<NodeTree> trees;
+    for (int rank = 0; rank < placement.ranks(); ++rank)
+        trees.emplace_back(placement, rank, NodeTree::Order::by_place, NodeCollectives::flat_ranks);
+    return trees;
+}
+
+// Lines on the way from `root` to `rank`.
+int steps_from(const std::vector<NodeTree>& trees, int root, int rank) {
+    int steps = 0;
+    for (; rank != root; rank = trees[static_cast<std::size_t>(rank)].way_from(root).source) ++steps;
+    return steps;
+}
+
+struct Expected {
+    std::uint64_t transfers;
+    int chain;
+    int readers;
+};
+
+int longest_way(const std::vector<NodeTree>& trees, int root) {
+    int longest = 0;
+    for (int rank = 0; rank < static_cast<int>(trees.size()); ++rank)
+        longest = std::max(longest, steps_from(trees, root, rank));
+    return longest;
+}
+
+// Each rank but the root has one line, its source's.
+Expected of_bcast(const std::vector<NodeTree>& trees, int root) {
+    std::vector<int> readers(trees.size(), 0);
+    for (int rank = 0; rank < static_cast<int>(trees.size()); ++rank)
+        if (rank != root)
+            ++readers[static_cast<std::size_t>(trees[static_cast<std::size_t>(rank)].way_from(root).source)];
+    return {trees.size() - 1, longest_way(trees, root), *std::max_element(readers.begin(), readers.end())};
+}
+
+// The same ways back, and each line has one reader.
+Expected of_reduce(const std::vector<NodeTree>& trees, int root) {
+    return {trees.size() - 1, longest_way(trees, root), 1};
+}
+
+// Up to the outermost group, there from all to all, and down again.
+Expected of_all(const std::vector<NodeTree>& trees) {
+    const std::vector<int>& outermost = trees.front().groups().back().members;
+    const auto members = static_cast<int>(outermost.size());
+    const auto ranks = static_cast<int>(trees.size());
+    std::uint64_t transfers = 0;
+    std::vector<int> below(trees.size(), 0);  // steps to the one of the outermost group that a rank has its lines from
+    std::vector<int> height(trees.size(), 0);
+    std::vector<int> readers(trees.size(), 0);
+    for (int rank = 0; rank < ranks; ++rank) {
+        int at = rank;
+        int steps = 0;
+        for (;; ++steps) {
+            if (std::find(outermost.begin(), outermost.end(), at) != outermost.end()) break;
+            const auto& groups = trees[static_cast<std::size_t>(at)].groups();
+            const auto led = std::find_if(groups.begin(), groups.end(),
+                                          [&](const NodeTree::Group& group) { return group.leader() != at; });
+            if (steps == 0) ++readers[static_cast<std::size_t>(led->leader())];
+            at = led->leader();
+        }
+        below[static_cast<std::size_t>(rank)] = steps;
+        height[static_cast<std::size_t>(at)] = std::max(height[static_cast<std::size_t>(at)], steps);
+        transfers += steps == 0 ? static_cast<std::uint64_t>(members - 1) : 2;
+    }
+    // A member of the outermost group waits for the highest of the others, and what is below it for that.
+    int chain = 0;
+    for (const int member : outermost) {
+        int highest = height[static_cast<std::size_t>(member)];
+        for (const int other : outermost)
+            if (other != member) highest = std::max(highest, height[static_cast<std::size_t>(other)] + 1);
+        chain = std::max(chain, highest + height[static_cast<std::size_t>(member)]);
+    }
+    int most = members - 1;
+    for (const int each : readers) most = std::max(most, each);
+    return {transfers, chain, most};
+}
+
+void expect_counts(const Counts& counts, const Expected& expected, const std::string& what) {
+    EXPECT_EQ(counts.all_transfers(), expected.transfers) << what;
+    EXPECT_EQ(counts.chain, expected.chain) << what;
+    EXPECT_EQ(counts.readers, expected.readers) << what;
+    EXPECT_GE(counts.turns, counts.chain) << what;
+}
+
+void expect_as_the_groups_say(const Placement& placement, const std::string& where) {
+    const std::vector<NodeTree> trees = trees_of(placement);
+    const int ranks = placement.ranks();
+    for (const int root : {0, ranks / 2, ranks - 1}) {
+        const std::string what = where + ", root " + std::to_string(root);
+        expect_counts(count_call(placement, Collective::bcast, 8, root), of_bcast(trees, root), "bcast on " + what);
+        expect_counts(count_call(placement, Collective::reduce, 8, root), of_reduce(trees, root), "reduce on " + what);
+    }
+    expect_counts(count_call(placement, Collective::allreduce, 8, 0), of_all(trees), "allreduce on " + where);
+    expect_counts(count_call(placement, Collective::barrier, 0, 0), of_all(trees), "barrier on " + where);
+}
+
+TEST(LineCounts, AreWhatTheGroupsSayOnEveryMachine) {
+    for (const Machine& machine : machines) {
+        const Placement placement = placed(machine.layout);
+        expect_as_the_groups_say(placement, machine.name);
+        const auto others = static_cast<std::uint64_t>(placement.packages_of_node(0) - 1);
+        EXPECT_EQ(count_call(placement, Collective::bcast, 8, 0).transfers[3], others) << machine.name;
+        EXPECT_EQ(count_call(placement, Collective::reduce, 8, 0).transfers[3], others) << machine.name;
+        EXPECT_EQ(count_call(placement, Collective::allreduce, 8, 0).transfers[3], 2 * others) << machine.name;
+    }
+    expect_as_the_groups_say(placed("1x2x4x4x8"), "256 ranks");
+}
+
+TEST(LineCounts, AreWhatTheGroupsSayForAnyNumberOfRanks) {
+    for (const int ranks : {2, 3, 7, 8, 9, 16, 17, 31, 50, 65})
+        expect_as_the_groups_say(placed("1x2x2x3x8", ranks), std::to_string(ranks) + " ranks");
+}
+
+// Where ranks do not sit in their order, they still go by place: between packages there is one line for each way.
+TEST(LineCounts, CrossPackagesOnceOfRanksDealtOutOverThem) {
+    std::vector<Seat> seats;
+    for (int rank = 0; rank < 64; ++rank) seats.push_back({.node = 0, .socket = rank % 2, .cache = rank / 2 % 4});
+    const Placement placement(seats);
+    expect_as_the_groups_say(placement, "ranks dealt out");
+    EXPECT_EQ(count_call(placement, Collective::bcast, 8, 5).transfers[3], 1U);
+    EXPECT_EQ(count_call(placement, Collective::reduce, 8, 5).transfers[3], 1U);
+    EXPECT_EQ(count_call(placement, Collective::allreduce, 8, 0).transfers[3], 2U);
+}
+
+// Of a slot as of a line, with all lines of the message.
+TEST(LineCounts, OfSlotsAreThoseOfTheirLines) {
+    const Placement placement = placed("1x2x1x2x6");
+    const Counts line = count_call(placement, Collective::bcast, 8, 3);
+    const Counts slot = count_call(placement, Collective::bcast, 640, 3);
+    EXPECT_EQ(slot.all_transfers(), 11 * line.all_transfers());  // a header, and ten lines
+    EXPECT_EQ(slot.chain, line.chain);
+    EXPECT_EQ(slot.readers, line.readers);
+}
+
+TEST(LineCounts, DISABLED_Table) {
+    const struct {
+        const char* name;
+        Collective collective;
+    } calls[] = {{"bcast", Collective::bcast},
+                 {"reduce", Collective::reduce},
+                 {"allreduce", Collective::allreduce},
+                 {"barrier", Collective::barrier}};
+    std::printf(
+        "| node | collective | in a cache | in a socket | in a package | between | chain | turns | readers |\n");
+    std::printf("| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+    for (const Machine& machine : machines)
+        for (const auto& call : calls) {
+            const Counts counts = count_call(placed(machine.layout), call.collective, 8, 0);
+            std::printf("| %s | %s |", &call == calls ? machine.name : "", call.name);
+            for (const std::uint64_t transfers : counts.transfers)
+                std::printf(" %llu |", static_cast<unsigned long long>(transfers));
+            std::printf(" %d | %d | %d |\n", counts.chain, counts.turns, counts.readers);
+        }
+}
+
+}  // namespace
+}  // namespace hcoll::counted
