@@ -20,9 +20,9 @@ using Problem = std::optional<std::string>;
 constexpr std::string_view forms =
     "a layout is nodes x sockets x cores (4x2x4, or 4x8 for one socket each) or nodes x sockets x NUMA nodes x caches "
     "x "
-    "cores (4x2x4x2x8), with :cyclic or :reverse behind it, or a seat node.socket.core for each rank "
-    "(0.0.0,0.1.4,1.0.0), or a "
-    "file (./name) with a line for each rank";
+    "cores (4x2x4x2x8), with :cyclic or :reverse behind it, or a seat node.socket.core or node.socket.numa.cache.core "
+    "for "
+    "each rank (0.0.0,0.1.4,1.0.0), or a file (./name) with a line for each rank";
 constexpr std::string_view blanks = " \t\r\v\f";
 
 std::optional<int> parse_number(std::string_view text) {
@@ -120,8 +120,8 @@ Problem VirtualLayout::parse_grid(std::string_view text, VirtualLayout& layout) 
             return fmt::format("'{}' in '{}' is no number from 1 to {}; {}", fields[i], text, bound, forms);
         parsed.grid_.*levels[i] = *count;
         places *= static_cast<std::uint64_t>(*count);
+        if (places > bound) return fmt::format("'{}' has more places than {}, the most that there may be", text, bound);
     }
-    if (places > bound) return fmt::format("'{}' has {} places, of which there may be {}", text, places, bound);
     layout = parsed;
     return std::nullopt;
 }

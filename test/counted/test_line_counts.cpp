@@ -35,7 +35,7 @@ Placement placed(const std::string& text, int ranks = 0) {
 std::vector<NodeTree> trees_of(const Placement& placement) {
     std::vector<NodeTree> trees;
     for (int rank = 0; rank < placement.ranks(); ++rank)
-        trees.emplace_back(placement, rank, NodeTree::Order::by_place, NodeCollectives::flat_ranks);
+        trees.emplace_back(placement, rank, NodeCollectives::flat_ranks);
     return trees;
 }
 

@@ -128,7 +128,7 @@ public:
             for (int i = 0; i < 100; ++i) sched_yield();
         if (call.kind == Call::barrier) return meet(call);
         std::vector<RankRun> own = operands(rank_, call.elements, call.tag);
-        if (call.commutes)
+        if (are_sets(call))
             for (RankRun& run : own) run = set_of(1U << static_cast<unsigned>(rank_), run.tag);
         // One element behind the message must stay as it is.
         std::vector<RankRun> output(call.elements + 1, poisoned);
@@ -136,9 +136,9 @@ public:
             std::copy(own.begin(), own.end(), output.begin());
         const std::byte* input = reinterpret_cast<const std::byte*>(call.in_place ? output.data() : own.data());
         auto* result = reinterpret_cast<std::byte*>(output.data());
-        const CombineRuns runs(call.tag % 2 == 0 && !ranks_sit_apart_);
+        const CombineRuns runs(call.tag % 2 == 0);
         const CombineSets sets;
-        const Combine& combine = call.commutes ? static_cast<const Combine&>(sets) : runs;
+        const Combine& combine = are_sets(call) ? static_cast<const Combine&>(sets) : runs;
         if (call.kind == Call::bcast)
             node_->bcast(call.root, result, call.elements * sizeof(RankRun));
         else if (call.kind == Call::reduce)
@@ -149,6 +149,7 @@ public:
     }
 
 private:
+    bool are_sets(const Call& call) const { return call.commutes || ranks_sit_apart_; }
     std::string meet(const Call& call) {
         auto& notes = notes_.of[barriers_++ % 2];
         notes[static_cast<std::size_t>(rank_)].store(call.tag, std::memory_order_relaxed);
@@ -167,10 +168,10 @@ private:
                 return RankRun{static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(last), tag};
             };
             const auto operand = [&](int rank) {
-                return call.commutes ? set_of(1U << static_cast<unsigned>(rank), tag) : run(rank, rank);
+                return are_sets(call) ? set_of(1U << static_cast<unsigned>(rank), tag) : run(rank, rank);
             };
             RankRun expected =
-                call.commutes ? set_of((1U << static_cast<unsigned>(ranks_)) - 1, tag) : run(0, ranks_ - 1);
+                are_sets(call) ? set_of((1U << static_cast<unsigned>(ranks_)) - 1, tag) : run(0, ranks_ - 1);
             if (call.kind == Call::bcast) expected = operand(call.root);
             if (call.kind == Call::reduce && rank_ != call.root) expected = call.in_place ? operand(rank_) : poisoned;
             if (!(output[i] == expected))
@@ -182,7 +183,7 @@ private:
 
     int rank_;
     int ranks_;
-    bool ranks_sit_apart_;  // where what has a kernel, and so commutes, may be combined in another order
+    bool ranks_sit_apart_;  // then they are combined in another order than theirs
     std::unique_ptr<NodeCollectives> node_;
     AtomicNotes& notes_;
     std::size_t barriers_ = 0;

@@ -2,20 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <random>
 #include <set>
 
-#include "../plans/plan_cases.hpp"
 #include "../support/seed.hpp"
 #include "progress/node/node_tree.hpp"
 #include "topology/virtual_layout.hpp"
 
 namespace hcoll::test {
 namespace {
-
-using Order = NodeTree::Order;
 
 Placement placed(const std::string& layout) {
     VirtualLayout parsed;
@@ -26,16 +22,16 @@ Placement placed(const std::string& layout) {
     return Placement(seats);
 }
 
-std::vector<NodeTree> trees_of(const Placement& placement, Order order, int widest) {
+std::vector<NodeTree> trees_of(const Placement& placement, int widest) {
     std::vector<NodeTree> trees;
-    for (int rank = 0; rank < placement.ranks(); ++rank) trees.emplace_back(placement, rank, order, widest);
+    for (int rank = 0; rank < placement.ranks(); ++rank) trees.emplace_back(placement, rank, widest);
     return trees;
 }
 
 // How many members the groups around a rank have, the innermost first.
-std::vector<int> widths(const Placement& placement, int rank, Order order = Order::by_place) {
+std::vector<int> widths(const Placement& placement, int rank) {
     std::vector<int> list;
-    const NodeTree tree(placement, rank, order, 8);
+    const NodeTree tree(placement, rank, 8);
     for (const NodeTree::Group& group : tree.groups()) list.push_back(static_cast<int>(group.members.size()));
     return list;
 }
@@ -118,13 +114,10 @@ TEST(NodeTree, IsTheSameForAllRanksOfAnyPlacement) {
         if (random() % 8 == 0) seats[random() % seats.size()].cache = -1;
         if (random() % 8 == 0) seats[random() % seats.size()].socket = -1;
         const Placement placement(seats);
-        for (const Order order : {Order::by_place, Order::by_rank}) {
-            const std::vector<NodeTree> trees = trees_of(placement, order, widest);
-            expect_one_tree(trees, widest);
-            expect_ways(trees);
-            EXPECT_TRUE(order == Order::by_place || trees.front().is_in_rank_order());
-            if (testing::Test::HasFailure()) FAIL() << "case " << i << ": " << ranks << " ranks, widest " << widest;
-        }
+        const std::vector<NodeTree> trees = trees_of(placement, widest);
+        expect_one_tree(trees, widest);
+        expect_ways(trees);
+        if (testing::Test::HasFailure()) FAIL() << "case " << i << ": " << ranks << " ranks, widest " << widest;
     }
 }
 
@@ -141,18 +134,12 @@ TEST(NodeTree, FollowsCachesSocketsAndPackages) {
     EXPECT_EQ(widths(placed("1x9"), 8), (Widths{3, 3}));
 }
 
-TEST(NodeTree, OfRanksDealtOutOverSocketsKeepsThemTogetherOrInOrder) {
+TEST(NodeTree, KeepsRanksTogetherThatAreDealtOutOverSockets) {
     std::vector<Seat> seats;
     for (int rank = 0; rank < 32; ++rank) seats.push_back({.node = 0, .socket = rank % 2});
-    const Placement placement(seats);
-    const NodeTree by_place(placement, 3, Order::by_place, 8);
-    EXPECT_FALSE(by_place.is_in_rank_order());
-    EXPECT_EQ(by_place.groups().front().members, (std::vector<int>{1, 3, 5, 7}));
-    EXPECT_EQ(by_place.groups().back().members, (std::vector<int>{0, 1}));
-    const NodeTree by_rank(placement, 3, Order::by_rank, 8);
-    EXPECT_TRUE(by_rank.is_in_rank_order());
-    EXPECT_EQ(by_rank.groups().front().members, (std::vector<int>{0, 1, 2, 3, 4}));
-    EXPECT_EQ(by_rank.groups().back().members, (std::vector<int>{0, 5, 10, 16, 21, 26}));
+    const NodeTree tree(Placement(seats), 3, 8);
+    EXPECT_EQ(tree.groups().front().members, (std::vector<int>{1, 3, 5, 7}));
+    EXPECT_EQ(tree.groups().back().members, (std::vector<int>{0, 1}));
 }
 
 }  // namespace

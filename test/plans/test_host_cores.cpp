@@ -86,6 +86,20 @@ TEST(Machine, ReadsTheLastCachesThatCoresShare) {
     EXPECT_EQ(caches_of("pack:2 core:2 pu:1"), std::vector<int>(4, -1));
 }
 
+TEST(Machine, ReadsNumaNodesThatAreNoPackagesAndNoCaches) {
+    const auto numas_of = [](const char* description) {
+        const OnMachine pretended(description);
+        const Machine machine = Machine::read();
+        std::vector<int> numas;
+        for (const int unit : machine.numbers_of(machine.all())) numas.push_back(machine.numa(units({unit})));
+        return numas;
+    };
+    EXPECT_EQ(numas_of("pack:2 numa:2 l3:2 core:1 pu:1"), (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
+    EXPECT_EQ(numas_of("pack:1 l3:1 numa:4 core:2 pu:1"), (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
+    EXPECT_EQ(numas_of("pack:2 numa:1 core:2 pu:1"), (std::vector<int>{0, 0, 1, 1}));
+    EXPECT_EQ(numas_of("pack:2 core:2 pu:1"), std::vector<int>(4, 0));
+}
+
 // What one process reads and tells another is all that this needs for its place.
 TEST(Machine, ItsNumbersAreAllThereIsToIt) {
     const Machine told(local_machine().numbers());

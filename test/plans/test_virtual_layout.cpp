@@ -156,6 +156,8 @@ TEST(VirtualLayout, AMistakeIsToldAndChangesNothing) {
                              "4x2x4x2x2x2",
                              "4x2x0x2x2",
                              "1024x2x1024x1x1",
+                             "1048576x1048576x1048576x16x1",
+                             "1048576x1048576x1048576x1048576x1048576",
                              "0.1.2.3.4.5",
                              "-4x2",
                              "4x 2",

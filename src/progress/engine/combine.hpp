@@ -17,8 +17,6 @@ public:
     virtual ~Combine() = default;
     virtual void operator()(const std::byte* left, const std::byte* right, std::byte* result,
                             std::size_t elements) const = 0;
-    // Of what has no kernel it is not known.
-    bool commutes() const { return kernel != nullptr; }
     const std::size_t element_bytes;
     const Kernel kernel;
 };

@@ -42,12 +42,10 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
       ranks_(placement.ranks()),
       waiting_(waiting),
       single_copy_(desks(), rank, waiting_),
-      tree_(placement, rank, NodeTree::Order::by_place, flat_ranks),
+      tree_(placement, rank, flat_ranks),
       operands_(static_cast<std::size_t>(placement.ranks())),
       accumulator_(accumulator != nullptr ? std::move(accumulator) : make_accumulator()) {
     waiting_.tell_areas(base_, area_bytes_);
-    if (!tree_.is_in_rank_order())
-        ordered_tree_ = std::make_unique<const NodeTree>(placement, rank, NodeTree::Order::by_rank, flat_ranks);
 }
 
 std::vector<std::byte*> NodeCollectives::desks() const {

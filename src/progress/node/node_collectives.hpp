@@ -40,8 +40,8 @@
 // Collectives may follow one another without any wait, while messages that were begun before have to move: every so many
 // slots and blocks, a rank drives the MPI library, whether it waits or not.
 //
-// All ranks get the same bits: operands are combined in the order of groups and ranks, by everybody alike. An operation that may
-// not commute has groups of its own where ranks do not sit in their order: of consecutive ranks.
+// All ranks get the same bits: operands are combined in the order of groups, and of ranks in them, by everybody alike. Where ranks do not
+// sit in their order, that is another one than theirs.
 //
 // Sources: flags and payload in one line: Jain et al. 2018 (release-gather), Katevenis et al. 2022 (XHC); slices: Luo
 // 2020 (thesis), section 5.2.2 and figure 5.4 (SOLO).
@@ -114,7 +114,8 @@ public:
     bool take_bcast(int root, std::size_t bytes, const BcastBuffer& buffer, std::size_t single_copy_from = never);
     void leave_bcast(std::size_t bytes);
     void announce_bcast(std::size_t bytes);
-    // `input` is this rank's operand; output is written on the root only, and may be input. `elements` is not 0.
+    // `input` is this rank's operand; output is written on the root only, and may be input. `elements` is not 0. The operation
+    // commutes, or ranks sit in their order.
     void reduce(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
                 std::size_t single_copy_from = never);
     // Output may be input.
@@ -143,9 +144,6 @@ private:
     std::vector<std::byte*> desks() const;
     std::byte* block(int rank, std::uint64_t number) const;
     std::byte* result_slice(int rank, std::uint64_t number) const;
-    const NodeTree& tree_for(const Combine& combine) const {
-        return ordered_tree_ == nullptr || combine.commutes() ? tree_ : *ordered_tree_;
-    }
     template <Flag& (*flag_of)(Area&)>
     void wait_for_all(std::uint64_t value, std::uint64_t& known);
 
@@ -174,8 +172,8 @@ private:
     void finish(std::uint64_t operation);
     void finish_block(std::uint64_t number);
     void progress_sometimes();
-    void combine_groups(const NodeTree& tree, std::size_t count, const std::byte* input, const ShortMessage& message,
-                        std::byte* between, std::byte* result, const Combine& combine);
+    void combine_groups(std::size_t count, const std::byte* input, const ShortMessage& message, std::byte* between,
+                        std::byte* result, const Combine& combine);
     void combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own, const ShortMessage& message,
                        std::byte* result, const Combine& combine);
 
@@ -214,9 +212,8 @@ private:
     Waiting waiting_;
     SingleCopy single_copy_;
     NodeTree tree_;
-    std::unique_ptr<const NodeTree> ordered_tree_;  // where that is another one
-    std::vector<const std::byte*> operands_;        // of one combination, by rank
-    NodeTree::Way way_{0, false};                   // of the Bcast that was waited for
+    std::vector<const std::byte*> operands_;  // of one combination, by rank
+    NodeTree::Way way_{0, false};             // of the Bcast that was waited for
     int since_progress_ = 0;
     std::uint64_t operation_ = 0;       // so far, with messages
     std::uint64_t known_done_ = 0;      // all ranks are done with that many of them, at least

@@ -43,13 +43,12 @@ void NodeCollectives::combine_short(const std::vector<int>& ranks, int own_rank,
 // The messages of all ranks below this one in `count` of its groups, this rank's at `input`, to `result`. What is combined in between goes
 // to `between`, which may be the accumulator where this rank leads all of these groups. It is not where others wait for the result: they would
 // fetch that line each time.
-void NodeCollectives::combine_groups(const NodeTree& tree, std::size_t count, const std::byte* input,
-                                     const ShortMessage& message, std::byte* between, std::byte* result,
-                                     const Combine& combine) {
+void NodeCollectives::combine_groups(std::size_t count, const std::byte* input, const ShortMessage& message,
+                                     std::byte* between, std::byte* result, const Combine& combine) {
     const std::byte* own = input;
     int stands_for = rank_;  // a root, for those who lead its groups
     for (std::size_t i = 0; i < count; ++i) {
-        const NodeTree::Group& group = tree.groups()[i];
+        const NodeTree::Group& group = tree_.groups()[i];
         std::byte* target = i + 1 == count ? result : between;
         combine_short(group.members, stands_for, own, message, target, combine);
         own = target;
@@ -61,12 +60,11 @@ void NodeCollectives::combine_groups(const NodeTree& tree, std::size_t count, co
 void NodeCollectives::reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                                    const Combine& combine) {
     const ShortMessage message = place_of(operation_++, bytes);
-    const NodeTree& tree = tree_for(combine);
     if (rank_ == root) {
         // Nobody waits for its slot.
-        combine_groups(tree, tree.groups().size(), input, message, claim(message), output, combine);
+        combine_groups(tree_.groups().size(), input, message, claim(message), output, combine);
     } else {
-        combine_groups(tree, tree.groups_led(root), input, message, accumulator_.get(), claim(message), combine);
+        combine_groups(tree_.groups_led(root), input, message, accumulator_.get(), claim(message), combine);
         publish(message.operation, bytes);
     }
     finish(message.operation);
@@ -111,15 +109,14 @@ void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output,
     if (combine.kernel != nullptr && is_line(bytes))
         return allreduce_line(input, output, bytes, bytes / combine.element_bytes, combine.kernel);
     const ShortMessage message = place_of(operation_++, bytes);
-    const NodeTree& tree = tree_for(combine);
-    const std::vector<NodeTree::Group>& groups = tree.groups();
+    const std::vector<NodeTree::Group>& groups = tree_.groups();
     std::byte* own = claim(message);
-    const std::size_t led = tree.groups_led();
-    combine_groups(tree, led, input, message, accumulator_.get(), own, combine);
+    const std::size_t led = tree_.groups_led();
+    combine_groups(led, input, message, accumulator_.get(), own, combine);
     publish(message.operation, bytes);
     const bool is_in_last = led + 1 == groups.size();
     if (is_in_last) combine_short(groups.back().members, rank_, own, message, output, combine);
-    if (tree.is_flat()) return finish(message.operation);
+    if (tree_.is_flat()) return finish(message.operation);
 
     const ShortMessage answer = place_of(operation_++, bytes);
     const std::byte* result = is_in_last ? output : read(groups[led].leader(), answer);

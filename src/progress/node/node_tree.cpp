@@ -28,23 +28,19 @@ public:
     // Where the ranges of a division begin, ascending, and the end of the last one.
     using Cuts = std::vector<int>;
 
-    Division(const Placement& placement, bool by_place, int widest)
-        : widest_(widest), ranks_(numbers_to(placement.ranks())) {
+    Division(const Placement& placement, int widest) : widest_(widest), ranks_(numbers_to(placement.ranks())) {
         parts_.reserve(ranks_.size());
         for (const int rank : ranks_)
             parts_.push_back({placement.package_of(rank), placement.socket_of(rank), placement.cache_of(rank)});
-        if (by_place)
-            std::stable_sort(ranks_.begin(), ranks_.end(),
-                             [&](int a, int b) { return parts_[at_index(a)] < parts_[at_index(b)]; });
-        else
-            knows_parts_ = std::is_sorted(parts_.begin(), parts_.end());
+        std::stable_sort(ranks_.begin(), ranks_.end(),
+                         [&](int a, int b) { return parts_[at_index(a)] < parts_[at_index(b)]; });
     }
 
     const std::vector<int>& ranks() const { return ranks_; }
 
     // Into the widest parts there are; ranks at the end.
     Cuts parts_of(int begin, int end) const {
-        for (std::size_t level = 0; level < Parts{}.size() && knows_parts_ && end - begin > widest_; ++level) {
+        for (std::size_t level = 0; level < Parts{}.size() && end - begin > widest_; ++level) {
             Cuts cuts;
             for (int at = begin; at < end; ++at)
                 if (at == begin || part(at, level) != part(at - 1, level)) cuts.push_back(at);
@@ -61,7 +57,6 @@ private:
     int part(int position, std::size_t level) const { return parts_[at_index(ranks_[at_index(position)])][level]; }
 
     int widest_;
-    bool knows_parts_ = true;
     std::vector<int> ranks_;
     std::vector<Parts> parts_;  // by rank
 };
@@ -98,11 +93,11 @@ Division::Cuts joined(const Division::Cuts& cuts, int widest) {
 
 }  // namespace
 
-NodeTree::NodeTree(const Placement& placement, int rank, Order order, int widest) : rank_(rank) {
+NodeTree::NodeTree(const Placement& placement, int rank, int widest) : rank_(rank) {
     const int ranks = placement.ranks();
     check(placement.nodes() == 1 && ranks > 1 && ranks <= std::numeric_limits<std::uint16_t>::max() && widest > 1,
           "a tree is of the ranks of one node");
-    const Division division(placement, order == Order::by_place, widest);
+    const Division division(placement, widest);
     const std::vector<int>& in_order = division.ranks();
     if (!std::is_sorted(in_order.begin(), in_order.end())) {
         positions_.resize(at_index(ranks));

@@ -1,14 +1,14 @@
 // Which ranks of a node talk to which: groups within groups, along its packages, sockets and last-level caches.
 //
-//   2 packages, each with 2 caches of 4 cores; who leads a group, because it comes first in it, is in the next one
+//   2 packages, each with 2 caches of 4 cores, in a tree that is 4 wide; who comes first in a group leads it, and is in the next one
 //
 //     all of the node            { 0  8 }
 //     a package's caches      { 0  4 }     { 8  12 }
 //     a cache's ranks       0 1 2 3  4 5 6 7  8 9 10 11  12 13 14 15
 //
-// No group is wider than the tree may be: parts of which there are more are put together with their neighbors, in as few steps as
-// that takes and steps of about the same width: the 72 ranks of one cache in groups of 5, 4 and 4. Where so many ranks or fewer are left, they are one group, whatever divides them: a step less is worth more. Ranks of which
-// nothing is known are parts of their own.
+// A group's ranks are neighbors there, whatever their numbers. No group is wider than the tree may be: parts of which there are more are put
+// together with their neighbors, in as few steps as that takes and steps of about the same width: the 72 ranks of one cache in groups of
+// 5, 4, and 3 or 4. Where as many ranks as the tree is wide or fewer are left, they are one group, whatever divides them: a step less is worth more.
 //
 // An operation has a root for some: in each group that the root is in, it takes the place of the one that leads. So a message
 // goes up, or down, as many steps as there are groups around a rank.
@@ -29,11 +29,6 @@ namespace hcoll {
 // One rank's view; immutable. Its size goes with the groups around the rank, and where ranks do not sit in their order, with theirs.
 class NodeTree {
 public:
-    enum class Order {
-        by_place,  // a group's ranks are neighbors, whatever their numbers
-        by_rank  // each group, with all that are below it, has consecutive ranks: where parts have not, it is made without them
-    };
-
     // Of the ranks that are below it, by their positions in the order, the half-open range [begin, end).
     struct Group {
         std::vector<int> members;  // in the order; the first one leads
@@ -44,7 +39,7 @@ public:
     };
 
     // All ranks of the placement, of which there are two or more, are on one node. `widest` >= 2.
-    NodeTree(const Placement& placement, int rank, Order order, int widest);
+    NodeTree(const Placement& placement, int rank, int widest);
 
     // Around this rank, the innermost first; the last one has all ranks below it. All have two members or more.
     const std::vector<Group>& groups() const { return groups_; }
@@ -62,9 +57,6 @@ public:
         while (led < led_ && !has(groups_[led], root)) ++led;
         return led;
     }
-    // Do ranks follow one another in every group?
-    bool is_in_rank_order() const { return positions_.empty(); }
-
     // From whom this rank has the message of another one, and whether others have it from this rank.
     struct Way {
         int source;
