@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <string>
 
 #include "topology/placement.hpp"
 
@@ -25,8 +24,6 @@ namespace hcoll::counted {
 
 // What a line crosses: nothing but a last-level cache; a socket (or NUMA node); a package; or the node.
 inline constexpr std::size_t distances = 4;
-inline constexpr std::array<const char*, distances> distance_names = {"in a cache", "in a socket", "in a package",
-                                                                      "between packages"};
 std::size_t distance(const Placement& placement, int a, int b);
 
 struct Counts {
@@ -36,11 +33,10 @@ struct Counts {
     int readers = 0;  // of one line, as it was written once
 
     std::uint64_t all_transfers() const;
-    std::string text() const;
 };
 
-// `ranks` of them at a time on memory of so many bytes, which is 0 at the beginning: each call of `prepare(memory, rank)` gives what rank `rank`
-// does, which is done twice by all: first uncounted, so that nothing is for the first time; then counted.
+// All ranks of a placement on one node, on memory of so many bytes, which are 0 at the beginning: each call of `prepare(memory, rank)` gives what
+// that rank does, which all do twice: first uncounted, so that nothing is for the first time; then counted.
 using Work = std::function<void()>;
 Counts count(const Placement& placement, std::size_t bytes,
              const std::function<Work(std::byte* memory, int rank)>& prepare);

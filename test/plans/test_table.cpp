@@ -461,7 +461,7 @@ TEST(TableLookUp, PutsRulesBeforePointsAndLeavesTheRestToOthers) {
 }
 
 // Random tables of costs: the choice at every measured point is the best one there, rows ascend, and what is chosen between two points is
-// never worse than the best of them by more than the interpolation of either says.
+// the best of them as the interpolation says, but for the rounding of boundaries to bytes.
 TEST(TableLookUp, IsTheBestAtEveryPointOfRandomTables) {
     const std::uint64_t seed = test_seed();
     std::mt19937_64 random(seed);
@@ -495,8 +495,7 @@ TEST(TableLookUp, IsTheBestAtEveryPointOfRandomTables) {
                                      std::log2(static_cast<double>(b.bytes.least)) * share;
             const auto bytes = static_cast<std::uint64_t>(std::exp2(log_bytes));
             if (bytes <= a.bytes.least || bytes >= b.bytes.least) continue;
-            const auto cost = [&](std::string_view name) {
-                const double at = std::log2(static_cast<double>(bytes));
+            const auto cost = [&](std::string_view name, double at) {
                 const double from = std::log2(static_cast<double>(a.bytes.least));
                 const double to = std::log2(static_cast<double>(b.bytes.least));
                 const double where = (at - from) / (to - from);
@@ -504,12 +503,18 @@ TEST(TableLookUp, IsTheBestAtEveryPointOfRandomTables) {
                 return (1 - where) * std::log2(a.find(name)->seconds) + where * std::log2(b.find(name)->seconds) -
                        handicap;
             };
-            double best = 1e9;
-            for (std::size_t k = 0; k < candidates; ++k) best = std::min(best, cost(names[k]));
-            // A boundary is a whole number of bytes.
-            EXPECT_LE(cost(chosen_at(rows, bytes)), best + 0.5) << "run " << run << " of seed " << seed;
-            if (bytes > 1000) {
-                EXPECT_LE(cost(chosen_at(rows, bytes)), best + 0.02) << "run " << run << " of seed " << seed;
+            // A boundary is a whole number of bytes: what is chosen is the best less than a byte from here.
+            const std::string choice = chosen_at(rows, bytes);
+            double least = std::log2(static_cast<double>(bytes) - 1);
+            double most = std::log2(static_cast<double>(bytes) + 1);
+            for (std::size_t k = 0; k < candidates; ++k) {
+                const double before = cost(choice, least) - cost(names[k], least);
+                const double after = cost(choice, most) - cost(names[k], most);
+                const double where_equal = least + (most - least) * before / (before - after);
+                if (before > 0 && after < 0) least = where_equal;
+                if (before < 0 && after > 0) most = where_equal;
+                EXPECT_TRUE(before <= 1e-9 || after <= 1e-9)
+                    << names[k] << " and not " << choice << ", run " << run << " of seed " << seed;
             }
         }
     }

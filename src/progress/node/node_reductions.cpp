@@ -41,8 +41,8 @@ void NodeCollectives::combine_short(const std::vector<int>& ranks, int own_rank,
 }
 
 // The messages of all ranks below this one in `count` of its groups, this rank's at `input`, to `result`. What is combined in between goes
-// to `between`, which may be the accumulator where this rank leads all of these groups. It is not where others wait for the result: they would
-// fetch that line each time.
+// to `between`, which may be the accumulator where this rank leads all of these groups, and is not used for one. It is not where others wait
+// for the result: they would fetch that line each time.
 void NodeCollectives::combine_groups(std::size_t count, const std::byte* input, const ShortMessage& message,
                                      std::byte* between, std::byte* result, const Combine& combine) {
     const std::byte* own = input;
@@ -62,7 +62,8 @@ void NodeCollectives::reduce_short(int root, const std::byte* input, std::byte* 
     const ShortMessage message = place_of(operation_++, bytes);
     if (rank_ == root) {
         // Nobody waits for its slot.
-        combine_groups(tree_.groups().size(), input, message, claim(message), output, combine);
+        std::byte* between = tree_.is_flat() ? nullptr : claim(message);
+        combine_groups(tree_.groups().size(), input, message, between, output, combine);
     } else {
         combine_groups(tree_.groups_led(root), input, message, accumulator_.get(), claim(message), combine);
         publish(message.operation, bytes);

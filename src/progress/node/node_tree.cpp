@@ -125,11 +125,7 @@ NodeTree::NodeTree(const Placement& placement, int rank, int widest) : rank_(ran
     }
     std::reverse(groups_.begin(), groups_.end());
     while (led_ + 1 < groups_.size() && groups_[led_].leader() == rank_) ++led_;
-}
-
-NodeTree::Way NodeTree::way_from(int root) const {
-    const std::size_t led = groups_led(root);
-    return {has(groups_[led], root) ? root : groups_[led].leader(), led > 0};
+    is_flat_ = groups_.back().members.size() == at_index(ranks);
 }
 
 }  // namespace hcoll

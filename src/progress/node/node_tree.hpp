@@ -44,7 +44,7 @@ public:
     // Around this rank, the innermost first; the last one has all ranks below it. All have two members or more.
     const std::vector<Group>& groups() const { return groups_; }
     // Are all ranks in one group? (One that is alone in its part may know of one group only in any case.)
-    bool is_flat() const { return groups_.back().members.size() == static_cast<std::size_t>(groups_.back().end); }
+    bool is_flat() const { return is_flat_; }
     bool has(const Group& group, int rank) const {
         const int position = position_of(rank);
         return group.begin <= position && position < group.end;
@@ -62,7 +62,12 @@ public:
         int source;
         bool forwards;
     };
-    Way way_from(int root) const;
+    Way way_from(int root) const {
+        if (is_flat_) [[likely]]
+            return {root, false};
+        const std::size_t led = groups_led(root);
+        return {has(groups_[led], root) ? root : groups_[led].leader(), led > 0};
+    }
 
 private:
     int position_of(int rank) const { return positions_.empty() ? rank : positions_[static_cast<std::size_t>(rank)]; }
@@ -71,6 +76,7 @@ private:
     std::vector<std::uint16_t> positions_;  // by rank, where they are not the ranks
     std::vector<Group> groups_;
     std::size_t led_ = 0;
+    bool is_flat_ = false;
 };
 
 }  // namespace hcoll
