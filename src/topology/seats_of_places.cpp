@@ -14,6 +14,10 @@ std::uint64_t package_of(const RankPlace& place) {
 
 }  // namespace
 
+RankPlace rank_place(int node, const Place& place) {
+    return {.node = node, .package = place.socket, .numa = place.numa, .core = place.core, .cache = place.cache};
+}
+
 std::vector<Seat> seats_of_places(std::span<const RankPlace> places) {
     std::unordered_set<std::uint64_t> undivided;
     int numas = 0;

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "topology/place.hpp"
 #include "topology/placement.hpp"
 
 namespace hcoll {
@@ -16,6 +17,7 @@ struct RankPlace {
     int core = 0;
     int cache = -1;  // last-level
 };
+RankPlace rank_place(int node, const Place& place);
 
 // A package that has several NUMA nodes counts as so many sockets, if each of its ranks is bound inside one of them.
 std::vector<Seat> seats_of_places(std::span<const RankPlace> places);

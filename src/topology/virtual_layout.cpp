@@ -18,11 +18,9 @@ namespace {
 using Problem = std::optional<std::string>;
 
 constexpr std::string_view forms =
-    "a layout is nodes x sockets x cores (4x2x4, or 4x8 for one socket each) or nodes x sockets x NUMA nodes x caches "
-    "x "
-    "cores (4x2x4x2x8), with :cyclic or :reverse behind it, or a seat node.socket.core or node.socket.numa.cache.core "
-    "for "
-    "each rank (0.0.0,0.1.4,1.0.0), or a file (./name) with a line for each rank";
+    "a layout is nodes x sockets x cores (4x2x4, or 4x8 for one socket each) or nodes x sockets x NUMA nodes x "
+    "caches x cores (4x2x4x2x8), with :cyclic or :reverse behind it, or a seat node.socket.core or "
+    "node.socket.numa.cache.core for each rank (0.0.0,0.1.4,1.0.0), or a file (./name) with a line for each rank";
 constexpr std::string_view blanks = " \t\r\v\f";
 
 std::optional<int> parse_number(std::string_view text) {

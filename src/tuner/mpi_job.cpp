@@ -72,9 +72,7 @@ Placement find_allocation(const Job& job, const Settings& settings) {
     int leader = job.rank;
     require_mpi(PMPI_Bcast(&leader, 1, MPI_INT, 0, node));
     require_mpi(PMPI_Comm_free(&node));
-    const Place& place = local_place();
-    const RankPlace mine{
-        .node = leader, .package = place.socket, .numa = place.numa, .core = place.core, .cache = place.cache};
+    const RankPlace mine = rank_place(leader, local_place());
     constexpr int numbers = sizeof mine / sizeof(int);
     std::vector<RankPlace> all(static_cast<std::size_t>(job.ranks));
     require_mpi(PMPI_Allgather(&mine, numbers, MPI_INT, all.data(), numbers, MPI_INT, MPI_COMM_WORLD));

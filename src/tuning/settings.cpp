@@ -395,12 +395,10 @@ const std::vector<Setting>& registry() {
              return std::string(single_copy_names[static_cast<std::size_t>(settings.single_copy)]);
          }},
         {"LIBHCOLL_TOPOLOGY", "layout",
-         "auto; NxSxC or NxC (nodes x sockets x cores) or NxSxMxLxC (nodes x sockets x NUMA nodes x last-level caches "
-         "x "
-         "cores), with :cyclic or :reverse behind it; node.socket.core,... with a seat for each rank, or "
-         "node.socket.numa.cache.core,...; or a file (a name with a /) with a line `node [socket [core]]` or `node "
-         "socket "
-         "numa cache core` for each rank",
+         "auto; NxSxC or NxC (nodes x sockets x cores) or NxSxMxLxC (nodes x sockets x NUMA nodes x last-level "
+         "caches x cores), with :cyclic or :reverse behind it; node.socket.core,... with a seat for each rank, or "
+         "node.socket.numa.cache.core,...; or a file (a name with a /) with a line `node [socket [core]]` or "
+         "`node socket numa cache core` for each rank",
          "where the ranks of MPI_COMM_WORLD are taken to be, to try any machine on one; auto takes them where they are",
          true, [](Settings& settings, std::string_view text) { return VirtualLayout::parse(text, settings.topology); },
          [](const Settings& settings) { return settings.topology.text(); }},

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <new>
 #include <numeric>
 #include <vector>
 

@@ -72,14 +72,17 @@ public:
     ~OnMachine() { unsetenv("HWLOC_SYNTHETIC"); }
 };
 
+// Of each unit of such a machine.
+std::vector<int> numbers_on(const char* description, int (Machine::*number_of)(const CpuSet&) const) {
+    const OnMachine pretended(description);
+    const Machine machine = Machine::read();
+    std::vector<int> numbers;
+    for (const int unit : machine.numbers_of(machine.all())) numbers.push_back((machine.*number_of)(units({unit})));
+    return numbers;
+}
+
 TEST(Machine, ReadsTheLastCachesThatCoresShare) {
-    const auto caches_of = [](const char* description) {
-        const OnMachine pretended(description);
-        const Machine machine = Machine::read();
-        std::vector<int> caches;
-        for (const int unit : machine.numbers_of(machine.all())) caches.push_back(machine.cache(units({unit})));
-        return caches;
-    };
+    const auto caches_of = [](const char* description) { return numbers_on(description, &Machine::cache); };
     EXPECT_EQ(caches_of("pack:2 l3:2 l2:2 core:1 pu:1"), (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
     EXPECT_EQ(caches_of("pack:1 l2:2 core:2 pu:2"), (std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1}));
     EXPECT_EQ(caches_of("pack:2 l2:2 core:1 pu:2"), std::vector<int>(8, -1)) << "each core has its own";
@@ -87,13 +90,7 @@ TEST(Machine, ReadsTheLastCachesThatCoresShare) {
 }
 
 TEST(Machine, ReadsNumaNodesThatAreNoPackagesAndNoCaches) {
-    const auto numas_of = [](const char* description) {
-        const OnMachine pretended(description);
-        const Machine machine = Machine::read();
-        std::vector<int> numas;
-        for (const int unit : machine.numbers_of(machine.all())) numas.push_back(machine.numa(units({unit})));
-        return numas;
-    };
+    const auto numas_of = [](const char* description) { return numbers_on(description, &Machine::numa); };
     EXPECT_EQ(numas_of("pack:2 numa:2 l3:2 core:1 pu:1"), (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
     EXPECT_EQ(numas_of("pack:1 l3:1 numa:4 core:2 pu:1"), (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
     EXPECT_EQ(numas_of("pack:2 numa:1 core:2 pu:1"), (std::vector<int>{0, 0, 1, 1}));

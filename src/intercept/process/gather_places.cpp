@@ -70,11 +70,7 @@ bool gather_places(MPI_Comm communicator, MPI_Comm node, const Place& mine, std:
     int lowest_rank = no_node;
     bool is_well = mpi.Comm_rank(communicator, &lowest_rank) == MPI_SUCCESS;
     is_well = mpi.Bcast(&lowest_rank, 1, MPI_INT, 0, node) == MPI_SUCCESS && is_well;
-    const RankPlace place{.node = is_well ? lowest_rank : no_node,
-                          .package = mine.socket,
-                          .numa = mine.numa,
-                          .core = mine.core,
-                          .cache = mine.cache};
+    const RankPlace place = rank_place(is_well ? lowest_rank : no_node, mine);
     constexpr int numbers = sizeof(RankPlace) / sizeof(int);
     mpi.Comm_size(communicator, &size);
     std::vector<RankPlace> gathered;
