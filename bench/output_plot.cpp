@@ -19,7 +19,7 @@ std::string number(double value) { return value > 0 ? fmt::format("{:.6g}", valu
 
 double median_or_zero(const std::vector<double>& samples) { return samples.empty() ? 0 : statistics(samples).median; }
 
-std::string quoted(std::string_view text) {
+std::string gnuplot_string(std::string_view text) {
     std::string result = "'";
     for (const char character : text) {
         result += character;
@@ -107,9 +107,9 @@ std::string plot_script(const Report& report, const std::string& path) {
             width, height);
     }
     const std::string title = fmt::format("{}, {} ranks", report.environment.mpi_library, report.environment.ranks);
-    script += fmt::format("set output {}\n", quoted(path));
+    script += fmt::format("set output {}\n", gnuplot_string(path));
     script += fmt::format("set multiplot layout {},{} title {} noenhanced\n", has_ratio ? 2 : 1, collectives.size(),
-                          quoted(title));
+                          gnuplot_string(title));
     script += fmt::format("set logscale x 2\nset xrange [{}:{}]\nset format x '%.0b%B'\nset xlabel 'bytes'\nset grid\n",
                           static_cast<double>(smallest) / 1.5, static_cast<double>(largest) * 1.5);
     script += "set xtics rotate by -45\n";

@@ -112,11 +112,11 @@ constexpr Parameter network_tree = choice_parameter(
     "network", tree_names, "tree among node leaders",
     [](Parameters& p, std::uint64_t value) { p.levels.network.shape = static_cast<TreeShape>(value); },
     [](const Parameters& p) { return static_cast<std::uint64_t>(p.levels.network.shape); });
-constexpr Parameter node = choice_parameter(
+constexpr Parameter node_tree = choice_parameter(
     "node", tree_names, "tree on a node, among socket leaders where sockets are a level",
     [](Parameters& p, std::uint64_t value) { p.levels.node.shape = static_cast<TreeShape>(value); },
     [](const Parameters& p) { return static_cast<std::uint64_t>(p.levels.node.shape); });
-constexpr Parameter socket = choice_parameter(
+constexpr Parameter socket_tree = choice_parameter(
     "socket", tree_names, "tree on a socket",
     [](Parameters& p, std::uint64_t value) { p.levels.socket.shape = static_cast<TreeShape>(value); },
     [](const Parameters& p) { return static_cast<std::uint64_t>(p.levels.socket.shape); });
@@ -160,19 +160,22 @@ constexpr const Parameter* pipelined_tree[] = {&tree, &tree_radix, &segment, &se
 constexpr const Parameter* pipelined_k_nomial[] = {&tree_radix, &segment, &sends, &receives, &window};
 constexpr const Parameter* splitting[] = {&split_levels, &one_tree, &tree_radix, &segment, &sends, &receives, &window};
 constexpr const Parameter* multiplying[] = {&exchange_radix, &segment, &sends, &receives, &window};
-constexpr const Parameter* han[] = {&network, &node,  &socket,   &sockets, &tree_radix,
-                                    &segment, &sends, &receives, &window};
-constexpr const Parameter* levels[] = {&network_tree, &node,  &socket,   &sockets, &tree_radix,
-                                       &segment,      &sends, &receives, &window};
-constexpr const Parameter* reduce_han_parameters[] = {&split_levels, &network, &node,  &socket,   &sockets,
-                                                      &tree_radix,   &segment, &sends, &receives, &window};
-constexpr const Parameter* reduce_levels[] = {&split_levels, &network_tree, &node,  &socket,   &sockets,
-                                              &tree_radix,   &segment,      &sends, &receives, &window};
-constexpr const Parameter* bcast_han_parameters[] = {&split_levels, &network, &node,  &socket,   &sockets, &tree_radix,
-                                                     &in_turn,      &segment, &sends, &receives, &window};
-constexpr const Parameter* bcast_levels[] = {&split_levels, &network_tree, &node,  &socket,   &sockets, &tree_radix,
-                                             &in_turn,      &segment,      &sends, &receives, &window};
-constexpr const Parameter* smp[] = {&exchange_radix, &node, &socket, &sockets, &segment, &sends, &receives, &window};
+constexpr const Parameter* han[] = {&network, &node_tree, &socket_tree, &sockets, &tree_radix,
+                                    &segment, &sends,     &receives,    &window};
+constexpr const Parameter* levels[] = {&network_tree, &node_tree, &socket_tree, &sockets, &tree_radix,
+                                       &segment,      &sends,     &receives,    &window};
+constexpr const Parameter* reduce_han_parameters[] = {&split_levels, &network, &node_tree, &socket_tree, &sockets,
+                                                      &tree_radix,   &segment, &sends,     &receives,    &window};
+constexpr const Parameter* reduce_levels[] = {&split_levels, &network_tree, &node_tree, &socket_tree, &sockets,
+                                              &tree_radix,   &segment,      &sends,     &receives,    &window};
+constexpr const Parameter* bcast_han_parameters[] = {&split_levels, &network,    &node_tree, &socket_tree,
+                                                     &sockets,      &tree_radix, &in_turn,   &segment,
+                                                     &sends,        &receives,   &window};
+constexpr const Parameter* bcast_levels[] = {&split_levels, &network_tree, &node_tree, &socket_tree,
+                                             &sockets,      &tree_radix,   &in_turn,   &segment,
+                                             &sends,        &receives,     &window};
+constexpr const Parameter* smp[] = {&exchange_radix, &node_tree, &socket_tree, &sockets,
+                                    &segment,        &sends,     &receives,    &window};
 constexpr const Parameter* nap[] = {&nap_radix, &node_exchange, &segment, &sends, &receives, &window};
 constexpr const Parameter* multi_leader[] = {&leaders, &collecting_node, &exchange, &exchange_radix,
                                              &segment, &sends,           &receives, &window};

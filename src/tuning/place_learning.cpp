@@ -41,7 +41,7 @@ constexpr std::uint64_t most_patience = 64000;
 constexpr double slower_by = 1.3;
 constexpr double resolution = 0.2e-6;  // seconds that reading clocks may be off by
 
-constexpr double disturbance = 16;
+constexpr double largest_disturbance = 16;
 
 // Short calls that do not count, by round, beside those that never do.
 constexpr std::array<std::size_t, 4> steps_of_rounds = {0, 3, 1, 2};
@@ -49,7 +49,7 @@ constexpr std::array<std::size_t, 4> steps_of_rounds = {0, 3, 1, 2};
 }  // namespace
 
 void CostSamples::add(double seconds) {
-    if (count_ >= 3) seconds = std::min(seconds, disturbance * mean_);
+    if (count_ >= 3) seconds = std::min(seconds, largest_disturbance * mean_);
     least_ = count_ == 0 ? seconds : std::min(least_, seconds);
     ++count_;
     const double off = seconds - mean_;
