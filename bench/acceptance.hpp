@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-bench --verify: is everything that the library can run right on this machine?
 //
 //   for every part of the allocation   1, 2, 4, ... nodes with 1, 2, 4, ... ranks of each

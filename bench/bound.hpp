@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the machine does with the same bytes and no algorithm at all, measured in the same run.
 #pragma once
 

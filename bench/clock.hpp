@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The clock of all measurements. Not MPI_Wtime, which an MPI library may implement at any resolution.
 #pragma once
 

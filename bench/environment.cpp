@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "environment.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where and with what a measurement was made.
 #pragma once
 

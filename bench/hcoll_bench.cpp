@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-bench: times the collectives of libhcoll ("own") against those of the MPI library underneath ("vendor").
 //
 //   mpiexec -n 4 env LD_PRELOAD=libhcoll.so hcoll-bench.mpich --collectives bcast,allreduce --sizes 8:16M

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How fast reduction kernels are, every variant that this CPU runs beside the others, and what memory allows.
 //
 //   hcoll-kernel-bench [--benchmark_filter='sum/float64/.*']

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the life of communicators costs: run it alone and under the preload, and compare.
 //
 //   loop     MPI_Comm_dup, some Allreduces of 8 bytes, MPI_Comm_free, again and again

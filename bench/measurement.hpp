@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Measures one operation, both sides in turn. hcoll_bench.cpp says why it is done this way.
 #pragma once
 

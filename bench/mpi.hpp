@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The MPI header, and the two conventions of this program.
 //
 // Errors of MPI are fatal inside MPI (MPI_ERRORS_ARE_FATAL, the default), so a return code has nothing left to say; it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-node-bench: what collectives over shared memory cost, beside what the machine needs at least.
 //
 //   hcoll-node-bench [--benchmark_filter=...]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the caches of the node need at the least, with no algorithm and no MPI at all. Two things, over shared memory:
 //
 //   exchange of flags   for a call in which every rank depends on every other one: each raises a flag in a line of its own, and

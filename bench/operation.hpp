@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One collective at one size, ready to be called: its arguments, its test data and the check of its result.
 #pragma once
 

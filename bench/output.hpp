@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The three forms of the results: a table, JSON, a picture. All on rank 0.
 #pragma once
 

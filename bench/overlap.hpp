@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How much of a non-blocking collective goes on while its ranks compute (hcoll-bench --overlap).
 //
 //   pure      begin and wait at once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Test data of which every rank can tell, element by element, what the collective must make of it.
 //
 // Each element belongs to one of 31 classes, drawn by a hash of its index, the seed of the run and the size, so a

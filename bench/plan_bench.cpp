@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What plans cost besides running them: building one, and finding it again.
 //
 //   hcoll-plan-bench [--benchmark_filter=build/allreduce.*/1024]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is running and how far it is: one line on a terminal, overwritten; nothing where the output is kept.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sizes and times as users write them: 8, 1k, 16M; 2ms, 500us.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One collective again and again: how long calls take by and by. What a change of conditions in mid-run does to a program whose places learn.
 //
 // usage: mpiexec -n N hcoll-series-bench [--collective allreduce|bcast|reduce] [--bytes N (64k)] [--calls N (2000)] [--window N (20)]

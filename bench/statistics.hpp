@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Order statistics of a handful of samples. Medians and quartiles, because what disturbs a measurement (a scheduler, a
 // neighbor) only ever adds time: a mean would report the disturbance.
 #pragma once

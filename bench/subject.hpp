@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is measured: one collective with one set of arguments; and the names by which users choose it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-type-bench.<flavour>: MPI_Bcast of types, by libhcoll and by the MPI library underneath in turn, in one process.
 //
 //   mpiexec -n 2 env LD_PRELOAD=libhcoll.so hcoll-type-bench.mpich [bytes of the signature] [pairs of calls]

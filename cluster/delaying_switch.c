@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A switch that hands every packet on after the same time. For kernels without netem, which are many.
  *
  * usage: hcoll-cluster-switch MICROSECONDS PORT...

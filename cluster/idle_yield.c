@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Preloaded under MPICH (device ch4:ucx) when there are more ranks than cores: makes waiting ranks give up their core.
  *
  * MPICH's progress loop polls without ever yielding, so an oversubscribed run advances by whole scheduler slices: an

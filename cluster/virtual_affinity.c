@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Preloaded on nodes that pretend to have sockets: CPU affinity that is remembered and never reaches the kernel.
  *
  * With HWLOC_SYNTHETIC and HWLOC_THISSYSTEM=1 hwloc believes in a topology that the machine does not have, and binds to

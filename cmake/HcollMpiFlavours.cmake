@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Finds the MPI installations to build for, and makes of each flavour of MPI that is among them
 #   hcoll_mpi_<flavour>          an INTERFACE target: the headers, and for programs the libraries
 #   hcoll_mpi_<flavour>_headers  the headers alone: a backend links no MPI

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # AArch64 from another processor: the packages that scripts/aarch64 unpacks, and tests under qemu's user mode.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Which folder of src/ may include files of which others: dependencies go one way. Run by ctest:
 #
 #   cmake -DSOURCE=<src> -P cmake/check_rooms.cmake
@@ -26,7 +27,8 @@ set(rooms
     "intercept/entry: topology progress/network intercept/types intercept/process intercept/communicator intercept/calls intercept/observed"
     "info: topology algorithms trace tuning intercept/entry"
     "tuner: base topology algorithms tuning"
-    "format:")
+    "format:"
+    "portable:")
 
 set(known "")
 set(wrong 0)

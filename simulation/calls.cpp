@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "calls.hpp"
 
 #include "intercept/calls/wrappers.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The calls of one rank that are simulated: the library's, or SimGrid's own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-simulate: one collective on a simulated machine, by an algorithm of the library or as an MPI library's selector in
 // SimGrid chooses. One line of JSON on standard output for each size. scripts/simulate runs it, once for each subject.
 #include <fmt/format.h>

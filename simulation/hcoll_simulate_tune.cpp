@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-simulate-tune: hcoll-tune at one layout of a simulated machine. scripts/simulate tune runs it, once for each layout.
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A simulated MPI job: every rank runs the same function; times are simulated time.
 #pragma once
 

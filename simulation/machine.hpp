@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A machine to simulate: figures from a file of simulation/machines, which says where each of them is from.
 #pragma once
 

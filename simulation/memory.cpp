@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Objects of up to 32 bytes lie side by side, in memory of their own. SimGrid keeps all short messages under way in one list and
 // goes through the whole of it for each that arrives; the elements of that list are such objects. Spread over the gigabytes that
 // 32,768 ranks take, each of them costs the CPU a page it does not know; side by side they stay in its cache.

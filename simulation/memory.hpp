@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operators new and delete of hcoll-simulate: what lets tens of thousands of ranks, and peers with gigabytes of messages, fit.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Noise as in Luo 2020, section 3.4.2: ten times a second a rank is kept from its work for a time that is uniform between
 // none and twice the mean. The source does not say whether all ranks' pauses begin at the same time, as they do where all
 // have started their timers in MPI_Init, or each rank's at a phase of its own; either can be had.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "platform.hpp"
 
 #include <smpi/smpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A machine as SimGrid simulates it.
 //
 //   rank --.                          .-- rank      a node: one host, a link for its memory (messages inside the node)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "simulated_laboratory.hpp"
 
 #include <fmt/ranges.h>

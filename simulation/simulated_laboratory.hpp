@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A simulated job in which a tuner measures. One rank drives, all others do what it says.
 //
 // A simulation is deterministic: what was simulated once is not simulated again, but its time is counted again, as often as a tuner on the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What both applications share: an ordinary program of MPI's, that knows nothing of the library.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ASP: the shortest paths between all pairs of vertices of a graph, by Floyd and Warshall's algorithm on rows of the matrix of distances.
 //
 //   for k in 0 ... n-1:   whoever has row k sends it to all (MPI_Bcast); each rank: row[i][j] = min(row[i][j], row[i][k] + row_k[j])

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How many parameters the layers of well-known neural networks have: what data-parallel training sums in every step.
 #pragma once
 

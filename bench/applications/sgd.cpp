@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Synchronous data-parallel training: each rank computes the gradients of its share of the samples, layer by layer from the output to the
 // input; gradients are collected in buckets, each of which is summed over all ranks when it is full; then all ranks make the same step.
 //

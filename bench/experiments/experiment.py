@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the experiments share: where things are, and running scripts/simulate."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Where experiments measure: this machine, or a cluster of namespaces on it; and what several jobs have measured, put together."""
 
 import json

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """scripts/cluster: several nodes on one Linux machine (docs/cluster.md)."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What a cluster is to look like, and on which node each rank sits: numbers and text only."""
 
 import dataclasses

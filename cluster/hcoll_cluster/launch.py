@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The command lines with which MPICH and Open MPI start a job on the nodes of a cluster."""
 
 import collections

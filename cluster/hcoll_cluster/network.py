@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Interfaces, switch, rate and TCP's settings, as input of `ip -batch` and `tc -batch`.
 
 Node i has eth0, whose other end is port<i> in the switch's network namespace. The rate holds on both ends, so that a

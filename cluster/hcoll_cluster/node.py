@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """One node: a process that makes it, is process 1 of it, and starts commands on it for those who ask (remote_shell.py)."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Commands on nodes: what a launcher uses in place of ssh, and the messages between it and a node.
 
 usage: remote_shell.py [options as ssh has them] NODE COMMAND...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What went through each node's network interface during a run."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The room where the cluster stands: a process that holds the switch and all nodes, and with which all of it ends.
 
     front end ---- keeper ---- room: process 1 of a PID namespace; the switch's network namespace

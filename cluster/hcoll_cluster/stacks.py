@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Where the ranks of a job are that does not end."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the kernel is asked for and Python's library does not have: namespaces, mounts, a signal when the parent dies."""
 
 import ctypes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What a program may know about libhcoll.
  *
  * Nothing here is needed to use the library: it is preloaded, and programs stay as they are. The two levels below let

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Sourced by scripts/demo, scripts/test and scripts/format: what is missing is installed, what is built is up to date.
 #
 #   hcoll_require SET...       packages of the sets build, demo, test, fuzz; does nothing if all are there
@@ -25,7 +26,7 @@ die() {
 }
 
 # Prints the comment block at the head of a script, as its help.
-show_head_comment() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$1"; }
+show_head_comment() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); if (!/^SPDX/) print }' "$1"; }
 
 # One line per package: Debian's name (alternatives that serve as well after |), and for systems without dpkg how to
 # see that it is there: a command, a pkg-config module or a header.

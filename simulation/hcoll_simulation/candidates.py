@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The library's configurations that a search tries, each for a range of sizes: those that some machine and size wants."""
 
 KIBI, MEBI = 1 << 10, 1 << 20

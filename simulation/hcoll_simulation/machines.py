@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Machine files: finding them, and the times that no algorithm can beat on them."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Results as a table, as JSON, and as a picture."""
 
 import json

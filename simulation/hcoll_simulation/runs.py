@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Running hcoll-simulate, once for each subject: an algorithm of the library, or a peer's selector."""
 
 import concurrent.futures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """hcoll-tune on a simulated machine: one process for each layout, whose tables become one."""
 
 import argparse

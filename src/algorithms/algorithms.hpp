@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The algorithms, each a pure function to a plan; each file's head gives its picture, source, steps and bytes.
 #pragma once
 

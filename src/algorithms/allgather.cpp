@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allgather among all ranks, wherever they sit: to everybody at once, by doubling, or by dissemination.
 //
 //   linear         r <- r+1, r+2, r+3, ...       each its own block; nobody waits for anybody

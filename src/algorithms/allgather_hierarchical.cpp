@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allgather with one leader per node.
 //
 //   node 0: 0 <- 1 2 3      node 1: 4 <- 5 6 7       the blocks of a node are collected by its leader

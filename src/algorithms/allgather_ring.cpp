@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allgather around the ring of ranks.
 //
 //   turn 0     0 --b0--> 1 --b1--> 2 --b2--> 3 --b3--> 0      each block goes around once: what came in goes on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allreduce through the levels of the machine: HAN's pipeline of sr, ir, ib and sb.
 //
 //   segment      0    1    2    3    4

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allreduce with several leaders per node, each for a slice of the vector (DPML).
 //
 //   node      0 1 2 3        slice 0 of all to leader 0, slice 1 to leader 1, ...: reduced inside the node

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Node-aware parallel Allreduce (NAP): every rank of a node talks to another node in the same step.
 //
 //   node 0      node 1      node 2      node 3        4 ranks each; lane r of a node is for subgroup (here: node) r

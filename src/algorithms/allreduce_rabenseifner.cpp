@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allreduce by reduce-scatter (halving) and allgather (doubling): Rabenseifner's algorithm.
 //
 //   4 ranks     m/2: 0-1, 2-3     m/4: 0-2, 1-3   |   m/4: 0-2, 1-3     m/2: 0-1, 2-3

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allreduce by recursive multiplying; with radix 2, recursive doubling. For any number of ranks.
 //
 //   radix 2     0 1 2 3    distance 1: 0-1, 2-3       radix 3     0 1 2 3 4 5 6 7 8    distance 1: 0-1-2, 3-4-5, 6-7-8

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allreduce as a reduction to rank 0 and a broadcast from it, along one tree, segment by segment.
 //
 //   up     3 --> 2 --> 1 --> 0        segment k is still on its way up

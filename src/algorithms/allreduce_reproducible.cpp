@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allreduce with the same bits for any placement of the same ranks: the reduction of reduce_reproducible.cpp, and a
 // broadcast from wherever that ends through the levels of the machine, which enters every node once.
 //

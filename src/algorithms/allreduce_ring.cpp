@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allreduce around a ring: reduce-scatter, then allgather, of as many chunks as there are ranks.
 //
 //   turn 0     0 --c0--> 1 --c1--> 2 --c2--> 3 --c3--> 0      each chunk goes around once and collects all operands:

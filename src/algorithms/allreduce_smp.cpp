@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allreduce with one leader per node (SMP).
 //
 //   node 0: 0 <- 1 2 3      node 1: 4 <- 5 6 7       reduce to the leader of the node

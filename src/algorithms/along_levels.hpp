@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A broadcast and a reduction through the levels of a hierarchy: what HAN and the topology-aware tree are made of.
 #pragma once
 

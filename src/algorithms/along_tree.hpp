@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A broadcast and a reduction along a tree over a group: the pieces that tree algorithms are made of.
 #pragma once
 

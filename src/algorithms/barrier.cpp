@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Barrier: a byte goes where everybody's arrival has to be known (token.hpp).
 //
 //   linear         0 <- 1   0 <- 2   0 <- 3          then back: 0 -> 1   0 -> 2   0 -> 3

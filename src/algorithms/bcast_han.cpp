@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bcast through the levels of the machine (HAN; with trees at every level, the topology-aware tree).
 //
 //   ib   network   n0 ======> n1 ======> n2        segment k crosses the network

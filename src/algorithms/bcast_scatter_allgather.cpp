@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bcast as a scatter of the message and an allgather of its pieces.
 //
 //   scatter      0 --23--> 2      0 --1--> 1, 2 --3--> 3      binomial: each rank ends with its own piece

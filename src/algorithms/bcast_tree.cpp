@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bcast along a rooted tree, segment by segment.
 //
 //   root 0 --s2--> 1 --s1--> 2 --s0--> 3        (chain: three segments under way at once)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The blocks of several ranks on their way together: the piece that Gather, Scatter and Allgather are made of.
 //
 // A tree collects blocks in an order of its own, in which the blocks of every subtree are one run: one region of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The declarative list of what the library can run. Settings, hcoll-info, the reference page and the tests are made from
 // it; nothing else names an algorithm.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Cuts a plan whose messages go along a tree in two: what calling ranks run by themselves in a non-blocking collective, and what
 // runs in the background ("split-tree").
 //

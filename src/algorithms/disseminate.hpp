@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bruck's pattern: an allgather among the members of a group in ceil(log_k s) steps, for any number s of them.
 //
 //   s = 5, radix 2      step 0: i <- i+1      has i, i+1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allreduce over a group by exchanges with partners at growing distance: the piece that recursive doubling, recursive
 // multiplying, SMP, NAP and multi-leader are made of.
 #pragma once

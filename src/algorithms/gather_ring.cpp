@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gather and Scatter around both sides of the ring of ranks: messages go between neighbors only.
 //
 //   root 1 of 6      1 <- 2 <- 3 <- 4        2 sends its own block, then passes on 3's and 4's

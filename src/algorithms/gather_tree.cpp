@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gather and Scatter along a tree.
 //
 //   linear, root 0      0 <- 1   0 <- 2   0 <- 3          binomial      1 -> 0   3 -> 2   5 -> 4   7 -> 6

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "algorithms/halving.hpp"
 
 #include "algorithms/along_tree.hpp"

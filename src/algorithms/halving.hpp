@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reduce-scatter by halving and allgather by doubling over a power of two of members: Rabenseifner's pieces.
 //
 //   halves    distance 1     distance 2     member 0 ends with quarter 0, 1 with 2, 2 with 1, 3 with 3

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The groups of a machine's levels that a hierarchical algorithm works in, one after the other.
 //
 //   network   n0 . . . . . . .  n1 . . . . . . .     one leader per node

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A gather, told once, is a scatter as well: the same moves backwards.
 //
 //   gather    recv 5 -> scratch    copy input -> scratch    send scratch -> 3

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which nodes NAP merges in which step, and which ranks of a node work for it: the index pattern of allreduce_nap.cpp.
 #pragma once
 

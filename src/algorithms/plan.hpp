@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The plan: what one rank does in one collective, as data.
 //
 // A plan is a small DAG of steps `send | recv | reduce | copy | collective`. It holds no pointer, no MPI handle and no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Writes a plan from an algorithm told as a sequential program.
 //
 // The algorithm says, in any order that would be right if each step were finished before the next begins, what is sent,

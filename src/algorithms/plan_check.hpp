@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Proves plans right without running them.
 //
 // For the plans of all ranks of one call it is shown, phase by phase, that

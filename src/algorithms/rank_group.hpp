@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Some ranks of a communicator in an order that all of them know: what an algorithm runs over.
 #pragma once
 

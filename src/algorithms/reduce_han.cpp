@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reduce through the levels of the machine (HAN; with trees at every level, the topology-aware tree).
 //
 //   sr   socket    : : : :    : : : :    : : : :   segment k is combined on each socket,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reduce by reduce-scatter (halving) and a gather to the root (doubling): Rabenseifner's algorithm.
 //
 //   4 ranks, root 1     m/2: 0-1, 2-3     m/4: 0-2, 1-3   |   m/4: 2->0, 3->1     m/2: 0->1

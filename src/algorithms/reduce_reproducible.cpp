@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reduce with the same bits for any placement of the same ranks, and for any root.
 //
 //   ((0 1)(2 3))((4 5)(6 7))        the order in which operands are combined: a binary tree over the ranks, whatever the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reduce along a rooted tree, segment by segment.
 //
 //   0 <--(1..7)-- 1 <--(2..3)-- 2 ...        each edge carries the partial result of a whole subtree

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A reduction whose bits depend on nothing but the operands and their ranks: the piece that the reproducible algorithms are
 // made of.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An allgather around a ring: what is left of Allgather, Bcast and Allreduce by a ring once every member has its chunk.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A barrier's messages: a byte that says that whoever sent it has entered, and all those of whom it had heard.
 //
 // The content is nothing; who waits for whom is all. A byte that comes in gets a place of its own in scratch, so that

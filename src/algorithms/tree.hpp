@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rooted trees over the members 0 ... size - 1 of a group, as pure functions.
 //
 // All but `flat` and `linear` are told in vranks, the indices rotated so that the root is 0. In every tree a subtree is a run of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // At which step of a reduction along a tree each message comes, where no rank handles more than one at a time: its level, from 1 at
 // the leaves. In a broadcast along the same tree the same messages come in the opposite order.
 //

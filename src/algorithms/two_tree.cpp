@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "algorithms/two_tree.hpp"
 
 namespace hcoll {

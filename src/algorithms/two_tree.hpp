@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Two binary trees at once, each for one half of the message.
 //
 //   1 ... 7 without the root 0        first tree       second tree (mirrored, or moved by one)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What guards memory is looked at in every build.
 #pragma once
 

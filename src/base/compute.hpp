@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Work for measurements: in a register, so that nothing but the core's being taken away makes it longer.
 #pragma once
 

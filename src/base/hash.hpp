@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fowler, Noll and Vo's hash, 1a: what ranks compare texts by.
 #pragma once
 

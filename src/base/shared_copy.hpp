@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Copies between a rank's own memory and memory that another rank writes or reads at the same time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a thread that runs a collective waits for, noted for those who look at it from outside (LIBHCOLL_WATCHDOG).
 //
 // A store into memory that nobody else writes, where a wait is long or costs a call of the MPI library anyway. Where nobody watches there is no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fmt, compiled once.
 //
 // Header-only, it costs every file that includes it 5 s of compilation (14 s with sanitizers); as a shared library it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Plans as text, and their messages as a picture: for people who want to see what an algorithm does.
 //
 // A picture shows one run in which every message takes one step and nothing else takes anything (unit_latency): ranks side

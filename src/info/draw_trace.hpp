@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A collective as its ranks have traced it, drawn: ranks below one another, time to the right.
 #pragma once
 

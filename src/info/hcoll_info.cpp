@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-info: every setting with its value, the MPI library found, where the ranks are, and what can be run.
 //
 //   hcoll-info                   for this machine
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "hcoll/build.h"
 #include "info/job.hpp"
 #include "info/mistake.hpp"
 #include "info/plan.hpp"
@@ -207,7 +209,7 @@ int run(int argc, char** argv) {
             },
             "NUMBER"));
     app.add_flag("--merge", trace_options.merges, "print all ranks' events as one file for Perfetto")->needs(trace);
-    app.set_version_flag("--version", HCOLL_VERSION);
+    app.set_version_flag("--version", HCOLL_VERSION " (build " HCOLL_BUILD ")");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "info/job.hpp"
 
 #include <dlfcn.h>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "hcoll/build.h"
 #include "intercept/entry/backend.h"
 #include "topology/place_json.hpp"
 
@@ -75,12 +77,18 @@ void ask_backend(const Loaded& loaded, Job& job) {
         job.problem = dlerror();
         return;
     }
+    const auto* build = static_cast<const char*>(dlsym(handle, HCOLL_BACKEND_BUILD_NAME));
+    if (build == nullptr || std::string_view(build) != HCOLL_BUILD) {
+        job.problem = fmt::format("{} is of another build ({}) than hcoll-info ({})", path,
+                                  build != nullptr ? build : "an older one", HCOLL_BUILD);
+        return;
+    }
     auto* open = reinterpret_cast<hcoll_backend_open_function*>(dlsym(handle, HCOLL_BACKEND_OPEN_NAME));
     const hcoll_vendor vendor{
         loaded.handle, loaded.library.path.c_str(), loaded.library.version.c_str(), nullptr, nullptr, nullptr, {}};
     const hcoll_backend* backend = open != nullptr ? open(&vendor) : nullptr;
-    if (backend == nullptr || backend->version != HCOLL_BACKEND_VERSION) {
-        job.problem = fmt::format("{} is of another build than hcoll-info", path);
+    if (backend == nullptr) {
+        job.problem = fmt::format("{} does not work with this MPI library", path);
         return;
     }
     char* text = nullptr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Finds the MPI library that a program started like this one would run on, and asks its backend about the job.
 #pragma once
 

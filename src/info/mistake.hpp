@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is wrong, in one sentence, where a user of hcoll-info reads it.
 #pragma once
 

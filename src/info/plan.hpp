@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-info --plan: what an algorithm does for one call, counted, listed or drawn.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-info --table: what stands in a table, what is wrong with it, and who is chosen where.
 #pragma once
 

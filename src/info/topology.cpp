@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "info/topology.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-info --topology: where ranks are, or where a virtual layout would put them.
 #pragma once
 

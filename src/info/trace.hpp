@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-info --trace: what a job has traced (LIBHCOLL_TRACE), explained, merged, or drawn.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "topology/cpu_limit.hpp"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How much of the CPUs the system lets a process use, whatever it is bound to: the bandwidth limit of its control group.
 #pragma once
 

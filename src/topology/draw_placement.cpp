@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "topology/draw_placement.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A placement as text, for people.
 //
 //   node 0 (host a): 4 ranks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "topology/host_cores.hpp"
 
 namespace hcoll {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How many cores there are for the ranks of a host: what being oversubscribed, and cores to spare, are measured by.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The processing units of a host: which package, NUMA node, last-level cache and core each belongs to. What places need of a machine and no
 // more, as plain numbers, so that one process can read it and tell the others of its host.
 #pragma once

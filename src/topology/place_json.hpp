@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A place as JSON, in which ranks tell one another where they are; what is not known is null.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where every rank of a communicator sits: node, socket, core. The table that topology-aware plans are made from.
 //
 //   rank    0 1 2 3 4 5 6 7        node 0 [ socket 0: 0 1 | socket 1: 2 3 ]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "topology/seats_of_places.hpp"
 
 #include <algorithm>

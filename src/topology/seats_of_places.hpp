@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // From where ranks run, as hwloc and MPI tell it, to the seats of a placement. Pure data.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One placement for all communicators whose ranks sit alike.
 #pragma once
 

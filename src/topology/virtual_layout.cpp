@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "topology/virtual_layout.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A layout that a user imposes in place of the real one, so that any machine can be tested on one. No MPI, no hwloc.
 //
 //   4x2x4           4 nodes of 2 sockets of 4 cores; ranks fill node after node

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // When this rank came to its blocking collectives and went, for the report's split into late ranks and algorithm (LIBHCOLL_REPORT). Without MPI.
 //
 // Bounded: when it is full, half of the calls are forgotten, by a hash of communicator and number, and of those that follow only such ones are noted; then a fourth, and so on. Both

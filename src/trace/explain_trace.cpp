@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "trace/explain_trace.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Explains what the ranks of a job have traced: how much of each place's time is waiting for late ranks, and which; how much the algorithm; the critical path of its
 // calls; and what the messages of plans have carried at each level. Pure functions of the traces.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How much of a call is waiting for ranks that come late, and how much is the algorithm.
 //
 //   rank 0   |=====waiting=====|--algorithm--|

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "trace/read_trace.hpp"
 
 #include <fmt/format.h>

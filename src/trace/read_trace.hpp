@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What one rank has traced, as read from its file: a text (trace_text.hpp), or what a process that did not end by itself has left (trace_record.hpp).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "trace/trace_record.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a process notes of its collectives while it runs (LIBHCOLL_TRACE), as it lies in memory and in a file: a header, a table of communicators, texts, and a
 // ring of records. Without MPI.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a process has noted, as a text in the trace event format (JSON), which Perfetto (ui.perfetto.dev) and chrome://tracing open.
 //
 //   process       a rank of MPI_COMM_WORLD

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "trace/traced_calls.hpp"
 
 #include <algorithm>

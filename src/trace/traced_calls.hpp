@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collectives with what all their ranks have traced of them: put together, and taken apart.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The steps that one collective runs, as records of the process's Tracer.
 #pragma once
 

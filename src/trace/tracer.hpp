@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Notes what this process does in its collectives (LIBHCOLL_TRACE), in memory that is a file: bounded, the oldest records give way, and there when the process is killed.
 // At the end it becomes a text in the trace event format (trace_text.hpp). Without MPI.
 //

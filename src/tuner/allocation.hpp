@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The job that a tuner runs in: who sits where, and the smaller layouts that are in it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // hcoll-tune: measures what the library is to run on a machine, and writes it as a table (LIBHCOLL_TABLE).
 //
 //   mpiexec ... (libhcoll.so preloaded) hcoll-tune --output mycluster.json

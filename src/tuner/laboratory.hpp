@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where a tuner measures: a part of the job with so many nodes and ranks on each. All its ranks make the same calls of it in the same
 // order, and what it returns is the same on all of them, so that all decide alike.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The figures of a machine (tuning/machine_model.hpp), fitted from short measurements between a few ranks.
 //
 //   t(m)   half of a round trip of m bytes               L + 2 o + m G;  eager: + 2 m copy

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How much a laboratory measures for one number.
 #pragma once
 

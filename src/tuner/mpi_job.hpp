@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The job that a tuner or a check of a whole machine runs in, seen from inside: by all ranks of MPI_COMM_WORLD alike.
 #pragma once
 

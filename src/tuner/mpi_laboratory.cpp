@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "tuner/mpi_laboratory.hpp"
 
 #include <fmt/format.h>

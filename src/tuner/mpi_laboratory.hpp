@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A communicator of some of the job's ranks, on which choices are measured under the library that is preloaded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "tuner/node_speeds.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Measures how fast the nodes of an allocation are, beside each other (slow_nodes.hpp).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Finds the best choice at every length of message, for one call at one layout.
 //
 //   exhaustive   every candidate is measured at every length

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which nodes are slower than the others: every collective is as slow as they are, and so is what is tuned with them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "tuner/table_output.hpp"
 
 #include <fmt/format.h>

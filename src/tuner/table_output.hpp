@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The file that a tuner writes: whole at any time, so that a job may end at any time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What hcoll-tune is asked to do.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "tuner/tune_report.hpp"
 
 #include <fmt/format.h>

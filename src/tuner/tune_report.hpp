@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a tuner says: in words for people, and as JSON for programs.
 #pragma once
 

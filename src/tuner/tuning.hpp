@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a tuner does at one layout: the machine is fitted, then every call is searched at every length; or, to compare, by all four ways.
 #pragma once
 

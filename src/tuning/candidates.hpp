@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a tuner chooses from: every algorithm of the catalog with every combination of parameters that is worth a try.
 //
 // Made from the catalog (Parameter::samples), not from a list. Of combinations whose plans are the same there is one: parameters that say

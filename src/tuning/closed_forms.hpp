@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the papers say that algorithms cost, as formulas. Tests hold the prices of the plans (price.hpp) against them, so
 // that a plan, or the pricing, that strays from its source is found.
 //

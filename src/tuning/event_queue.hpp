@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What happens when, in virtual time: the queue and the clock of price.cpp.
 #pragma once
 

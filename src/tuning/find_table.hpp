@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table that holds for this machine: which file, and what of it is in force.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the places of one communicator have learned, and how its ranks agree on it (LIBHCOLL_TUNE).
 //
 // Calls of the communicator are numbered: that number is the same on all ranks, whatever its place. Everything that has to happen on all ranks

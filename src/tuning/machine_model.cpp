@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "tuning/machine_model.hpp"
 
 #include <algorithm>

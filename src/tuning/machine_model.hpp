@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What messages and local work cost on a machine: the figures that price.hpp prices a plan with.
 //
 //   post    start              start + gap + bytes G        start + latency + bytes G

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Finds the other side of a message: a hash table of messages that only one side has posted yet, for price.cpp.
 //
 // Open addressing with linear probing; removal closes the hole by moving entries back. Messages with equal routes lie in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the cost model says is the fastest algorithm at a place: where the built-in rules for several nodes come from.
 //
 // Pricing all candidates takes from milliseconds to seconds, so it is not done while a program runs: rules.cpp holds the

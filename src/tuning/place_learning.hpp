@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How one place finds its fastest candidate on the program's own calls.
 //
 // A *place* is a collective with messages of one power of two of bytes, on one communicator. Its candidates take turns:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the plans of a collective amount to: counted from the plans, and from runs in which only messages take time.
 #pragma once
 

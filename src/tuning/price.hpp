@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a collective costs on a machine: every rank's plan is run in virtual time.
 //
 // The library's own Engine runs the plans: the DAG that is executed is the DAG that is priced, with its windows, numbers

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Finds the fastest of several candidates by measuring them in turn: who is slower for certain is measured no more.
 //
 //   round 1   d a b c        one sample each, so that what drifts (frequency, neighbors) drifts for all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The built-in rules: what runs where nothing was set.
 //
 // A rule exists where, and only where, an algorithm was measured to be faster than the vendor's. Besides, there is what the cost model

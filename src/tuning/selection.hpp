@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which algorithm a call runs: a pure function of what all ranks know.
 #pragma once
 

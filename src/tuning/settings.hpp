@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a user can set, in one registry: parsing, hcoll-info and docs/settings.md are made from it.
 //
 // Settings are environment variables with the prefix LIBHCOLL_. Those that decide what a call does are read by one rank
@@ -89,6 +90,10 @@ struct WatchLimit {
     friend bool operator==(const WatchLimit&, const WatchLimit&) = default;
 };
 
+// LIBHCOLL_MPI: which ABI the MPI library has. libhcoll.so reads it itself (stub.c), before there are settings.
+enum class MpiFlavour : std::uint8_t { automatic, mpich, openmpi, none };
+inline constexpr std::string_view mpi_flavour_names[] = {"auto", "mpich", "openmpi", "none"};
+
 // LIBHCOLL_SETUP_CALLS=auto.
 inline constexpr std::uint64_t automatic_setup_calls = ~std::uint64_t{0};
 
@@ -122,6 +127,7 @@ struct Settings {
     CheckMode check = CheckMode::off;
     WatchLimit watchdog;
     LogLevel log = LogLevel::warn;
+    MpiFlavour mpi_flavour = MpiFlavour::automatic;
 
     bool watches() const { return watchdog.kind != WatchLimit::Kind::off; }
     bool traces() const { return trace_folder != "off"; }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a non-blocking collective along a binomial tree is best split between the cores that compute and those that make progress:
 // the first S levels, counted from the leaves, run in the calling ranks, which all work at once, but on which nothing is
 // overlapped; the other levels are folded onto the progress cores while the ranks compute.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of a machine: what was measured there, and which choice was the fastest, by collective, nodes, ranks per node and bytes.
 //
 //   measured points   times of the vendor and of the fastest candidates at one layout and length; hcoll-tune writes them

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Files of tables that are replaced as a whole: whoever reads one finds the old or the new one, never half of it.
 #pragma once
 

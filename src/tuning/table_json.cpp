@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tables as files: JSON, of which every mistake is named with its line, and which loses nothing but what is wrong.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a table says at a layout that need not be one that was measured.
 //
 // Only how much slower a candidate is than the best one matters, so every measured point is turned into that: excess, the logarithm of

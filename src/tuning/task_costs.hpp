@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a hierarchical collective costs, from the costs of its tasks.
 //
 // HAN (Luo 2020, section 5.3) cuts a message into u segments, and a leader of a node has in its hands, one after another,

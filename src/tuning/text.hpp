@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reading and writing the small words of settings: sizes, yes and no, names and what was probably meant by them.
 #pragma once
 

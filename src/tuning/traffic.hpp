@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How much is sent, over which links, and by whom most.
 #pragma once
 

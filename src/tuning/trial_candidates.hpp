@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who is tried on a program's own calls, besides what is usual (learning.hpp): a pure function of what all ranks know.
 //
 // In this order: the MPI library's own; what other jobs have learned here, which is where the place begins; what the machine's table has for the next best; what the cost model says of the layout, for that length

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The MPI underneath, as far as rules and tables differ between them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "tuning/virtual_network.hpp"
 
 #include <fmt/format.h>

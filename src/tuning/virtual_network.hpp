@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The messages of price.cpp: matched, queued at ports, and moved in virtual time as machine_model.hpp says.
 //
 //   posted by both (eager: by the sender) --> ready --> both ports free: starts --> ports free, arrived --> completed

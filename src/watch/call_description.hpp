@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a rank says of a collective that it is about to make, and how calls that differ are told (LIBHCOLL_CHECK). Without MPI.
 #pragma once
 

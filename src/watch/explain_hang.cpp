@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "watch/explain_hang.hpp"
 
 #include <fmt/format.h>

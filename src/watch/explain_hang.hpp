@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who waits for whom, out of what the ranks say of themselves (LIBHCOLL_WATCHDOG). A pure function, without MPI.
 //
 // Ranks are asked twice, some time apart: only who is in the same call both times waits. It waits for the rank that it has noted (an own algorithm), and for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "watch/rank_state.hpp"
 
 #include <nlohmann/json.hpp>

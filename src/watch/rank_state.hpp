@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What one rank says of itself when it is asked (LIBHCOLL_WATCHDOG), as text that goes from process to process. Without MPI.
 #pragma once
 

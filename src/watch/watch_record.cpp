@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "watch/watch_record.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where this process is in its collectives, for those who look at it from outside (LIBHCOLL_WATCHDOG): what its threads are in now, what it has begun
 // and not finished, its last calls, and how many it has begun on each communicator. Without MPI.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "watch/watch_sockets.hpp"
 
 #include <arpa/inet.h>

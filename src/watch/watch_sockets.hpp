@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How processes of a job ask one another where they are while MPI hangs: each listens at a TCP port, and answers who knows the job's secret
 // (LIBHCOLL_WATCHDOG). Without MPI.
 #pragma once

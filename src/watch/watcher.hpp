@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The thread that watches over a process (LIBHCOLL_WATCHDOG).
 //
 //   a call takes longer than the limit, or SIGUSR2 --> this process asks rank 0 to collect (the next one that answers, if rank 0 is silent)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the tests on a cluster share: running scripts/cluster, and being skipped where it cannot be."""
 
 import json

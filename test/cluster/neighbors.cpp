@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // All that LIBHCOLL_SPARSE runs between neighbors, on MPI_COMM_WORLD, each result looked at; at the end every rank prints how many
 // TCP connections to others its process holds. For test/cluster/test_connections.py.
 //

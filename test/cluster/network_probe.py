@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Two processes on two nodes: prints how long a byte takes to go there and back, and how fast many bytes are.
 
 usage: network_probe.py BYTES       on node0 and node1, started by a launcher

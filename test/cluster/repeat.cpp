@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One collective again and again, for test/cluster/test_bytes.py, which counts what goes through the nodes' interfaces.
 //
 //   --collective bcast|reduce|allreduce   --bytes BYTES   --calls N

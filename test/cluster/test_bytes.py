@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The bytes on each node's interface are those of the plan.
 
 usage: test_bytes.py FLAVOUR

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """With LIBHCOLL_SPARSE=1 ranks keep to their neighbors: n ranks hold 2 n connections, not n (n - 1).
 
 usage: test_connections.py FLAVOUR

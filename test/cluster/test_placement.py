@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The library sees the cluster's nodes and sockets, in whatever order the ranks sit on them.
 
 usage: test_placement.py FLAVOUR

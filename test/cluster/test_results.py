@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Every algorithm, compared with a serial reference, on nodes of one shape.
 
 usage: test_results.py FLAVOUR SHAPE        SHAPE: 4x2 (nodes x ranks), or the ranks of each node: 4,1,2

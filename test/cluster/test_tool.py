@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """scripts/cluster itself: what a node has of its own, what is passed on, and that nothing stays behind."""
 
 import os

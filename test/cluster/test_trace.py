@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """LIBHCOLL_TRACE over several nodes: hosts have names of their own, messages cross the network, and a late rank of another node is named.
 
 usage: test_trace.py FLAVOUR

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """LIBHCOLL_WATCHDOG over several nodes: processes ask one another over the network, and name who is waited for on another node.
 
 usage: test_watch.py FLAVOUR

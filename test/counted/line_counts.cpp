@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "line_counts.hpp"
 
 #include <ucontext.h>

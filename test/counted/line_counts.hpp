@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Counts the cache lines that the ranks of a node have from one another: by how far, by what waits for what, and by how many read the same.
 //
 // The ranks run the library's own source, compiled with -fsanitize=thread; the compiler's calls for each access (test/model/instrumentation.cpp)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What collectives of short messages cost in cache lines, on layouts of real machines: as many as their groups within groups say, and as
 // docs/results/node_lines.md has them.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // libFuzzer's side of targets.hpp: HCOLL_FUZZ_TARGET says which one.
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A program that knows no MPI and loads a module which does: fake_loader <module>. */
 #include <dlfcn.h>
 #include <stdio.h>

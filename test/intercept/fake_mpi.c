@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* An MPI library that only says what it was called with: what the entry code of libhcoll.so must leave untouched, and
  * libraries that libhcoll does not know. FAKE_TEXT is its version; FAKE_ABI makes it one of the MPI-5 standard ABI.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls the fake MPI library: fake_program [chdir] [missing]. Linked to it, or (as fake_module.so) loaded with it
  * RTLD_LOCAL, as Python loads an extension module. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Whole jobs under a real MPI: settings, their mistakes, agreement between ranks, reports, hcoll-info and hcoll-bench."""
 
 import json

@@ -1,6 +1,8 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """libhcoll.so without an MPI: arguments arrive untouched, and whatever it does not know it leaves alone, in one line."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,6 +51,31 @@ class Stub(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             alone = shutil.copy(LIBRARY, folder)
             self.expect(run("fake_program.lacking", preload=alone), [folder + "/libhcoll-openmpi.so"])
+
+    def test_a_backend_of_another_build_is_refused_before_it_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mixed = shutil.copy(LIBRARY, folder)
+            backend = shutil.copy(os.path.join(os.path.dirname(LIBRARY), "libhcoll-openmpi.so"), folder)
+            with open(backend, "rb") as file:
+                code = file.read()
+            with open(backend, "wb") as file:
+                file.write(re.sub(rb"(\d+\.\d+\.\d+-)[0-9a-f]{12}\0", rb"\1000000000000\0", code))
+            self.expect(run("fake_program.lacking", preload=mixed), [backend + " is of another build (", "-000000000000) than libhcoll.so"])
+            os.truncate(backend, len(code) // 2)
+            self.expect(run("fake_program.lacking", preload=mixed), ["stay with the MPI library", backend])
+
+    def test_of_two_that_are_preloaded_one_is_used(self):
+        with tempfile.TemporaryDirectory() as folder:
+            other = shutil.copy(LIBRARY, folder)
+            self.expect(run("fake_program.unknown", preload=f"{LIBRARY} {other}"), [other + " is preloaded, too", "not one that libhcoll knows"], lines=2)
+            self.expect(run("fake_program.unknown", preload=f"{LIBRARY} {LIBRARY}"), ["not one that libhcoll knows"])
+
+    def test_a_setting_says_what_the_mpi_library_is(self):
+        self.expect(run("fake_program.unknown", LIBHCOLL_MPI="openmpi"), ["has no PMPI_"])
+        self.expect(run("fake_program.lacking", LIBHCOLL_MPI="none"), [], lines=0)
+        self.expect(run("fake_program.lacking", LIBHCOLL_MPI="auto"), ["has no PMPI_"])
+        # What it could be is said by whoever reads the settings, and the MPI library is recognized as ever.
+        self.expect(run("fake_program.lacking", LIBHCOLL_MPI="mpich2"), ["has no PMPI_"])
 
     def test_a_relative_preload_finds_its_backend_after_chdir(self):
         folder, name = os.path.split(LIBRARY)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Placements of communicators, as the library logs them in whole jobs under a real MPI, and as hcoll-info draws them."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A random program under valgrind's memcheck: no error may have a frame of libhcoll in it, and none of its memory is lost.
 
 usage: test_valgrind.py messages|shared_memory

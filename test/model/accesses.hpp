@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What threads of a program have accessed, to see two that are not ordered: a data race.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The list of what goes on in the background (InFlight): threads of the application that add and drive, calls that lead, and a progress thread.
 #include <cstddef>
 #include <memory>

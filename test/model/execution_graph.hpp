@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An execution of a few threads under the memory model of C++, as a graph, and how to get from one to all others.
 //
 // Events are the atomic accesses of each thread, in program order (po). A read has the write that it reads from (rf); the writes of a location

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What code compiled with -fsanitize=thread calls for each of its accesses, for the model checker instead of the sanitizer; and the functions of
 // the system that it waits with (the linker's --wrap: CMakeLists.txt).
 //

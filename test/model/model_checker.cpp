@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "model_checker.hpp"
 
 #include <sys/mman.h>

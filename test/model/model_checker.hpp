@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs a small program of a few threads in all the ways that the memory model of C++ allows (execution_graph.hpp), and looks whether anything
 // goes wrong: a data race, an expectation that does not hold, or threads that wait for ever.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Lines, slots, blocks, counts and groups of NodeCollectives, with rings of two places each.
 #include <algorithm>
 #include <array>

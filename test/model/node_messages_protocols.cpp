@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Lanes, cells and grants of NodeMessages, with two lines, three cells and two places for grants each.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Programs over the library's shared memory, small enough to be run in all ways.
 #pragma once
 

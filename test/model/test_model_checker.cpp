@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The model checker itself: known small programs, and random ones beside a second description of the same memory model, which enumerates
 // everything that can be read and looks at the axioms.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The library's own protocols of shared memory and of the background, small, run in all the ways that C++'s memory model allows; and with one operation
 // after another that neither acquires nor releases, to see that they need it, and that it would be seen.
 #include <gtest/gtest.h>

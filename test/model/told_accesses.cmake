@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Code that tells of all its accesses: by the calls that the compiler makes for -fsanitize=thread, which end in instrumentation.cpp. No sanitizer is linked.
 function(hcoll_tell_accesses objects)
     target_compile_options(${objects} PRIVATE -fsanitize=thread -O1 -g1

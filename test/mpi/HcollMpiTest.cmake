@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # How a multi-rank test program is built and registered. Expects, for each flavour of HCOLL_FLAVOURS, the interface
 # target hcoll_mpi_<flavour> and the variables HCOLL_MPIEXEC_<flavour> and (may be empty) HCOLL_MPIFORT_<flavour>.
 

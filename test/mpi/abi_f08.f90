@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-3-Clause
 ! Collectives from Fortran by way of mpi_f08: in-place, MPI_BOTTOM with an absolute address, all values checked.
 program abi_f08
     use mpi_f08

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Collectives from Python: mpi4py with NumPy arrays and pickled objects, user operations, communicators.
 
 Exits with 77 where mpi4py or NumPy is missing. mpi4py loads the MPI library privately (RTLD_LOCAL), which is what makes

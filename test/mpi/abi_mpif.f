@@ -1,3 +1,4 @@
+C     SPDX-License-Identifier: BSD-3-Clause
 C     Collectives from Fortran 77 by way of mpif.h: in-place, MPI_BOTTOM
 C     with an absolute address, all values checked.
       program abi_mpif

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-3-Clause
 ! Collectives from Fortran by way of the mpi module: in-place, MPI_BOTTOM with an absolute address, all values checked.
 program abi_usempi
     use mpi

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What one rank alone may see of its arguments: a call that is wrong ends there in an error, before it talks to anybody, whether the
 // MPI library checks arguments or not; and one buffer for both, where the MPI library takes it, is as if it were in place. No rank
 // goes another way than the others, who would wait for ever.

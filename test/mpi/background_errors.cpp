@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A non-blocking or persistent collective fails in the background of rank 1 (test/support/faulty_calls.cpp), which first waits for a message of a
 // rank that waits for that collective. Where errors are fatal, the job ends; a hang it would be otherwise.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A thread waits in a short collective when another one of its process begins a non-blocking one, which others wait for first: whoever
 // waits must move it (LIBHCOLL_PROGRESS).
 #include "../support/program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MPI_Gather, MPI_Scatter and MPI_Allgather over communicators, types (also other ones on each side and rank), roots and counts, in
 // place and not: every rank's buffers, with all that lies around them, compared with what they must hold.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A random program of collectives of every kind and form (any_collective.hpp), each beside the MPI library's own result for the same operands, bit by bit: on
 // MPI_COMM_WORLD, duplicates, parts, communicators that come and go, of a session, between groups, with processes that it
 // has started; by several threads.

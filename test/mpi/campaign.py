@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Random programs of collectives (campaign.cpp) under random settings, layouts, tables and learning: every result is compared with the MPI library's. Half of
 them with LIBHCOLL_CHECK, half with LIBHCOLL_VERIFY. A program that fails is shrunk, by itself, to the fewest collectives, ranks and settings with which it
 still fails.

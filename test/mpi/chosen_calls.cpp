@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MPI_Comm_set_info: one communicator's calls run what it is asked to, and others', and what comes after it, do not.
 #include "../support/program.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sweep: MPI_Bcast, MPI_Reduce, MPI_Allreduce and, between them, MPI_Barrier over types, operations, roots, counts, layouts and communicators,
 // every rank's buffers compared with a serial reference.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Invalid arguments: the user must get the MPI library's own error, through the user's own error handler. Each wrong
 // call is made twice, with own algorithms switched on and off, and must fail alike.
 #pragma once

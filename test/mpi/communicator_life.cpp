@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a program may do with communicators while the library makes, keeps and gives back what it needs for them.
 //
 //   --case rooted_order   one rank comes to rooted calls only after it has heard of the other one, in a message that was sent behind them

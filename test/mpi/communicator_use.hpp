@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Checked collectives on intra- and intercommunicators.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Life and death of communicators: many made, used and freed; many alive at once; attributes, intercommunicators,
 // error handlers. Each communicator gets enough calls for the library to take it over (--setup-calls or
 // LIBHCOLL_SETUP_CALLS, plus two).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Buffers in a GPU's memory, which the host can neither read nor write (test/support/fake_device.h), in all collectives that run
 // here: on all ranks, on one, on the root alone; in place; with gaps.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong programs: ranks whose collectives do not match. LIBHCOLL_CHECK names the calls before anything hangs; each case is one such program, and
 // the last rank makes the other call.
 //

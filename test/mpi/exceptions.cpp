@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Exceptions of the application, thrown by its own functions that MPI calls (error handlers, operations, attribute functions), and
 // threads that are cancelled: they pass through the library as through MPI alone. What they passed through can be used afterwards.
 //

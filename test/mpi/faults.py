@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Ranks that are killed, or stopped for a while, at random moments of random jobs (random_settings.py): of any algorithm, over shared memory, messages
 or single copies, with a progress thread or without.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Start and end of MPI: what goes on in MPI_Finalize, and that the library changes neither the thread level nor how a
 // program ends.
 //

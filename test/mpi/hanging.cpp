@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Programs that hang until somebody lets them go on, for watch.py: ranks make calls to which one does not come.
 //
 //   --case late|ahead|request|message|circle|order|mismatch|freed|split|child

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Random jobs (random_settings.py) in which one call of the library's fails on one rank: of the system (shared memory, mappings, copies between processes, threads, sockets, files),
 or of the MPI library (messages, tests, communicators).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MPI-IO beside collectives: the MPI-IO layer calls collectives from inside MPI_File_open and the collective reads and
 // writes, on communicators of its own, and so enters the preloaded library again.
 #include "../support/program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The library's own reduction kernels beside MPI_Reduce_local: every operation on every predefined type that both take
 // gives the same bits, except where it is said here why not. In one process, without the library preloaded: the kernels
 // and the table that finds them are linked in.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages of more than 2^31 bytes: MPI_Bcast of doubles, MPI_Bcast_c of bytes, MPI_Reduce and MPI_Allreduce of 64-bit
 // integers. Skipped where memory does not suffice.
 //

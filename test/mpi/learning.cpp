@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A program whose calls teach (LIBHCOLL_TUNE): results are right whatever is tried, on several communicators at a time, with ranks that come
 // late; and without LIBHCOLL_BITS=free, floating-point sums have the same bits in every run (the last line tells a hash of them).
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Programs that learn while they run (LIBHCOLL_TUNE): what they report, what they keep (LIBHCOLL_LEARN), and what must never fail a job.
 
   learning.py FLAVOUR --build DIR

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Jobs whose memory control group has too little memory, and jobs that find /dev/shm full.
 
 Where there is enough memory for the MPI library alone the job may do without shared memory, but ends right. Where there is too little for any, the kernel kills a process of it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a node of many ranks needs for the library: memory, mappings and files, all ranks together.
 //
 //   --communicators N   duplicates of MPI_COMM_WORLD that are used side by side (default 64)

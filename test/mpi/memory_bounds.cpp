@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the library needs beside the application's buffers: the process' peak of resident memory (VmHWM), before and after.
 //
 //   --case NAME   one of the cases in the table at the end

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MPI_Ibcast, MPI_Ireduce and MPI_Iallreduce as programs use them: results, any number in flight, any way to complete them,
 // and what may be freed meanwhile.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A rank that has no memory while a communicator is set up: nobody notices but by speed. Which allocation of the library's fails is
 // tried out one after another, until there are no more of them (test/support/no_memory.cpp, which is preloaded).
 //

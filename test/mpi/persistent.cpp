@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MPI_Bcast_init, MPI_Reduce_init and MPI_Allreduce_init (Open MPI 4.1: MPIX_): started again and again with other contents, in
 // any order, beside other collectives, and freed between two starts. Skipped where the MPI library has none.
 //

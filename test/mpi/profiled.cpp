@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A program with known numbers of calls, for the profiling tool to count (profiler.c): ten of each collective, each
 // checked, and MPI_Pcontrol with levels 3 and 7.
 #include "../support/program.hpp"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A profiling tool as users have them: it defines MPI_X, counts, and calls PMPI_X. Preloaded before or after libhcoll,
  * or linked into the program. At MPI_Finalize every rank prints what it counted; with the environment variable
  *

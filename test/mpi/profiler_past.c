@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A profiling tool that looks for the next PMPI_X in the order of the dynamic linker, as tools with generated wrappers do: preloaded
  * after libhcoll, its calls go past it. At MPI_Finalize rank 0 prints what it saw.
  */

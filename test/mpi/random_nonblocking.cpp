@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Random programs of non-blocking, persistent and blocking collectives on several communicators, with messages between neighbors and
 // computation in between; of several threads, too, each with communicators of its own. All ranks begin the same collectives in
 // the same order; each completes them when and how it likes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Random collective calls, each done twice in the same process: by the library's own algorithms and by the MPI library
 // (switched by MPI_Pcontrol), both results compared bit by bit; between them barriers, which are checked by the clock. Floating-point values are small integers, so that any
 // order of reduction gives the same bits.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Jobs of random_traffic and random_nonblocking with random settings: any algorithm with any parameters, layout, size of the shared buffer, number of
 ranks and length of messages. Each job is a number, from which all of it is drawn; a job that fails says which one it was.
 

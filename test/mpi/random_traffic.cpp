@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Random bursts of collectives whose results every rank knows beforehand: nothing compares notes between two calls, so that
 // ranks run ahead of one another as far as the library lets them. Some ranks come late, and messages between two ranks are
 // under way all the time. What random_oracle.cpp tries in types, this tries in order and time; random_settings.py runs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Defects that were found once, each by a case that hung, aborted or gave wrong results before it was mended. Every case
 // runs on a communicator that the library has taken over.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A communicator on which own algorithms run is revoked by one rank while the others wait for it in a collective: they get an error, and
 // what is made of it afterwards works. By an MPI library that can do it, or test/support/vendor_with_revoke.cpp.
 #include "../support/program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A million small broadcasts, one rank being slow: the root, which needs nobody, must not fill the others' memory with
 // messages that they have not come to yet. Memory of every rank must stay what it was after a part of them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collectives on communicators made from MPI sessions: without MPI_Init, twice in a row, and with it beside.
 // Skipped where MPI has no sessions (before MPI 4).
 //

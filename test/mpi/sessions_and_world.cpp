@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A session's communicator while MPI_COMM_WORLD comes and goes, which is nothing to it: ranks use it before MPI_Init and after, and
 // some of them before MPI_Finalize what others use after. Skipped where MPI has no sessions (before MPI 4).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Processes that were not started together, some with the library and some without: nothing of the library's may reach those that do
 // not have it, and nobody may wait for what they do not know of.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a sweep over one communicator runs, and how often: counts, roots, and the variants of each call.
 #pragma once
 

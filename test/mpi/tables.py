@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Tables from both ends: hcoll-tune writes one, hcoll-info reads it, and a job runs what it says; and what is wrong with either is said in a
 sentence, and the job runs on.
 

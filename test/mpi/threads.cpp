@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MPI_THREAD_MULTIPLE: several threads of each process, each on a communicator of its own, all in collective calls at
 // once, and all making and freeing further communicators meanwhile. Skipped where the level is not provided.
 //

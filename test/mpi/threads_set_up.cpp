@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Several threads set communicators of the same processes up at the same time, in another order on each rank, and again when the first
 // ones are freed: none gets what belongs to another one. And what the threads have found out about the processes, by measuring, too, they
 // need not have found alike: the next communicator of those processes runs the same on all of them.

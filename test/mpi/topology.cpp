@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collectives on communicators of every origin, whose placements the library logs (test/intercept/test_topology.py reads
 // them there).
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """What LIBHCOLL_TRACE writes, and what hcoll-info --trace says of it, under an MPI library.
 
   trace.py FLAVOUR --build DIR

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A program whose late rank is known, for trace.py: before each round of calls it lets the others go on.
 //
 //   --rounds N       rounds of calls (default 20)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the library finds out about datatypes, and how it packs them, beside their type maps and MPI_Pack: random types, packed in
 // pieces that begin and end anywhere. In one process, without the library preloaded: its files are linked in.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The MPI library fails in a collective that runs here (test/support/faulty_vendor.cpp): the call returns the error, and from then on
 // nothing is written into the application's memory, though the message is sent after all. What the library made for that
 // communicator serves no other one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A program whose reductions depend on the order of their operands, which MPI does not allow: what the library gives differs from what the MPI library does, as if it were
 // wrong. LIBHCOLL_VERIFY has to see that, to give the program the MPI library's result, and to leave such calls to the MPI library from then on.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Non-blocking and persistent reductions under an MPI library whose sums are maxima (support/other_sum.cpp): to LIBHCOLL_VERIFY those of the library are wrong. The program has to get
 // the MPI library's, and once a blocking collective has been verified such calls are the MPI library's.
 //

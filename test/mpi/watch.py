@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Jobs that hang, and the text that LIBHCOLL_WATCHDOG has for them; then they are let go, and end as if nothing had been.
 
   watch.py FLAVOUR --build DIR

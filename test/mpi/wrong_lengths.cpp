@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong programs: ranks that name different lengths for one collective. Nobody's memory is written behind its end, who has too
 // little room gets MPI_ERR_TRUNCATE where errors return, and the job goes on.
 //

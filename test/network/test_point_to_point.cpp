@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The transport over the MPI library's messages, beside an MPI library that does what the test says and writes down what it is asked.
 #include <gtest/gtest.h>
 

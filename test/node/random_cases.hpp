@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Any algorithm, with any arguments that it takes, on any layout of so many ranks.
 #pragma once
 

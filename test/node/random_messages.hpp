@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collectives of random messages, as a rank of NodeMessages sees them: what it sends and receives, in an order of its own, each rank going on
 // to the next collective as soon as its own part is done.
 #pragma once

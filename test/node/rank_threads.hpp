@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The ranks of one node as threads of the test, over one segment.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A rank that dies while the others wait for it: processes that share a segment, one of which is killed. The others must come
 // out of their collective with an error; nothing here depends on how long that takes.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Plans in the background, with threads as ranks: many in flight on every rank, moved by its progress thread and by itself, so
 // that a sanitizer sees all who touch them.
 #include <gtest/gtest.h>

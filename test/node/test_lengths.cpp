@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Programs whose ranks name different lengths, with threads as ranks: nobody's memory is written behind its end, everybody who
 // has too little room learns of it, and where the right thing can still be done, what follows is right.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // No message is lost: ranks that run ahead of one another as far as lanes and cells let them, tags and numbers of lines that begin anew, cells
 // that are short. First in one thread, where a message that nobody sees any more can be told from one that is slow.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collectives over shared memory, with threads as ranks: random calls one after another, without anything between them, so
 // that ranks run ahead of one another as far as they may; results are compared with what MPI defines.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Plans over shared memory, with threads as ranks: random algorithms one after another, without anything between them, so
 // that ranks run ahead of one another as far as they may; every unit of every rank is compared with what MPI defines.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which ranks are on a node, and where there: of consecutive ones and of any others.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Groups within groups of a node's ranks: all ranks see the same, they follow the machine, and every message has one way.
 #include <gtest/gtest.h>
 

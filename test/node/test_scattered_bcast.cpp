@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages that do not lie side by side on some ranks, with threads as ranks: every rank has what the root sends, as much of it as
 // there is room for, and nothing else of its memory is touched.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that processes share: what is written by one is seen by the others, and nothing is left behind.
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Long messages that ranks copy from one another's buffers: in every way, with copies that fail now and then, and where the
 // system refuses them. Ranks are threads, and in one test processes.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a rank waits for a flag, without other ranks: what it drives raises the flag.
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # usage: cmake -DNM=<nm> -DOBJDUMP=<objdump> -DOBJECTS=<object files, separated by commas> -P check_kernel_objects.cmake
 #
 # Object files made for newer CPUs define nothing that the linker could take for the whole program's copy of an inline

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is told of a run's steps (progress/engine/step_trace.hpp), counted.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Calls, their plans for every rank, and what must come out of them.
 #pragma once
 

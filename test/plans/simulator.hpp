@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // All ranks of a collective in one process, driven in random legal orders.
 //
 // Every rank runs the library's own engine. The network below is as unkind as MPI allows: a send completes only after

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What ADAPT is for: a rank that is slow for a while delays nobody but those who need its data (Luo 2020, section 3.3 and
 // figure 3.5: 4 MB to 16 ranks along a binary tree, one of which is paused).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How calls that differ are told.
 #include <gtest/gtest.h>
 

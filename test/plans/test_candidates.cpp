@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a tuner chooses from: all of it can run and is different, and what heuristics leave out has a reason.
 #include <gtest/gtest.h>
 

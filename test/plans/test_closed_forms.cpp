@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Steps, messages and bytes of every algorithm, counted from the plans of all ranks, against the closed forms in the heads of
 // the algorithms' files: the functions here are those heads' words.
 //

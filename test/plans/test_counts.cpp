@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages, bytes and steps of gather, scatter, allgather and barrier, by level, against the closed forms that the
 // heads of their files give; and what else these plans promise.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The pictures of hcoll-info --plan: valid DOT and XML, with every message in them.
 #include <gtest/gtest.h>
 

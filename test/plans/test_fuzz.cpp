@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Text from outside (test/fuzz): inputs that were kept, and random changes of these.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which GPUs a machine has, by its drivers' files; which shared objects are their runtimes.
 #include <gtest/gtest.h>
 

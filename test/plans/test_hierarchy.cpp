@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Leaders of the levels, and a root that takes their place by swaps.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Short plans, run step by step by all ranks (progress/engine/in_order.hpp): every algorithm that has such plans, with a transport
 // that buffers nothing. A send ends only when its receiver has come to it, and its memory is read only then.
 #include <gtest/gtest.h>

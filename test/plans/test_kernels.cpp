@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every kernel of every variant that this CPU runs against plain loops over one element at a time, which know nothing of
 // the kernels but what kernel_table.hpp promises.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What places learn (tuning/learning.hpp): the fastest candidate, whoever is late, for a bounded price, and alike on all ranks.
 #include "tuning/learning.hpp"
 

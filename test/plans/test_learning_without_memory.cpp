@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Learning where one rank cannot have memory for one more place. A program of its own: it has another operator new.
 #include <gtest/gtest.h>
 

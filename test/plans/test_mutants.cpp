@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A check that never fails checks nothing: plans are damaged in every way below, and each damage must be found, by the
 // static proof or by a run.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every algorithm x ranks x roots x counts around the boundaries: the static proof, and runs in random order.
 #include <gtest/gtest.h>
 

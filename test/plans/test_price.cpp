@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Prices of plans against the closed forms of the papers, and what the pricing promises besides.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What results of reductions may differ by, and what they may not.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The built-in rules: they are valid, in order, and those that were modelled are what the model says.
 #include <gtest/gtest.h>
 

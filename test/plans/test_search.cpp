@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The tuner's search, in a laboratory whose calls cost what the model says (tuning/price.hpp) with some noise.
 #include <gtest/gtest.h>
 

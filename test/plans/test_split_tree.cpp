@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The model of the split tree against its source and against the binomial tree's own edges, and what plans are made of it.
 #include <gtest/gtest.h>
 

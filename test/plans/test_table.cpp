@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tables of machines: what stands in a file, what is wrong with it, and what is chosen between the points that were measured.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

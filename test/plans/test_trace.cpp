@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is traced, read again and explained (LIBHCOLL_TRACE), without MPI.
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a tuner decides by: races among candidates, and costs of tasks put together.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a tuner is asked for, in which parts of a job it measures, and the file that it goes on with.
 #include <gtest/gtest.h>
 

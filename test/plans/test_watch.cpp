@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What ranks say of themselves while MPI hangs, and what is made of it (LIBHCOLL_WATCHDOG). Processes are threads here, each with sockets of its own.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

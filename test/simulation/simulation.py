@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the tests of simulation share: running scripts/simulate."""
 
 import json

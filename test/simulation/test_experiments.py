@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """An experiment of bench/experiments with few ranks, and what the experiments are to show."""
 
 import json

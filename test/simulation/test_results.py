@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Every algorithm that hcoll-info knows, with real data on simulated ranks: every rank's result is compared."""
 
 import json

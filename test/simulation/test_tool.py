@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """scripts/simulate itself: times that can be worked out by hand, the same in every run, output, and mistakes."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """scripts/simulate tune: a table that the library then goes by, how near it comes to the best, and mistakes."""
 
 import json

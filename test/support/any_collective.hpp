@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A collective of any kind and form, as the program makes it and as the MPI library alone does it: blocking, with counts of MPI_Count,
 // non-blocking, persistent, or by Fortran's interface; among the ranks of a communicator, or between the groups of an
 // inter-communicator.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One collective call with all that describes it: its buffers are made, it is run, and every rank's buffers are
 // compared with a serial reference that each rank computes by itself.
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that the host may not touch, as a GPU's: what a program is given cannot be read or written, and another mapping of it is
    where copies go. For stand-ins of GPU runtimes (fake_cuda.c, fake_hip.c). */
 #ifndef HCOLL_TEST_FAKE_DEVICE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* In the place of AMD's runtime: the functions by which libhcoll asks about buffers and copies them. */
 #include "fake_device.h"
 

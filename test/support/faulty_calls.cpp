@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Preloaded behind the library: one call of the MPI library's that libhcoll makes fails (injected.py).
 //
 // HCOLL_TEST_FAULT=<function>:<k>:<rank>, as in "Isend:12:1": the k-th such call of that rank returns an error. A message is not sent or received then, nor a request tested; of functions

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Preloaded: the system refuses one call of libhcoll's (injected.py).
  *
  * HCOLL_TEST_FAULT=<function>:<k>:<rank>: the k-th such call of that rank fails, or with <k>+ all from that one on. Calls of the MPI library and of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Preloaded behind the library: as if the MPI library could revoke communicators and shrink them, which those of Linux distributions
 // cannot; and one whose messages fail when the test program asks for it.
 // The library finds the vendor by PMPI_Get_library_version, and so here; what is not defined here is the MPI library's that this

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A message buffer between guard bytes. Everything that is not part of the message (guards, gaps inside derived types)
 // holds a pattern, and a test compares the whole memory with what it should be.
 #pragma once

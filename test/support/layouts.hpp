@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Derived datatypes of 32-bit words, each with the list of where its words lie in the order of the type map. All of one
 // number of words per item have the same signature, whatever their shape.
 #pragma once

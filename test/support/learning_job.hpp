@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A job of ranks without MPI whose calls teach: each rank has a Learning of its own, and time is a number.
 //
 // A call begins on each rank when that has computed; how long it then takes is the candidate's (seconds of a call, in the order of the place's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The function of the same name in the next library: for those that stand in front of one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Preloaded: as if the system had no memory for libhcoll, and for nobody else. The test program finds the two functions by dlsym.
 //
 // An allocation is the library's if the nearest function above it that is neither C++'s runtime nor the formatter's lies in a backend

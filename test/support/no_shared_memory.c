@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Preloaded: as if the system refused libhcoll its shared memory. HCOLL_TEST_REFUSE=create refuses to make the anonymous
  * file, HCOLL_TEST_REFUSE=open to open that of another process. The MPI library's own files are left alone. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Preloaded: as if the system would not let libhcoll copy from other processes. HCOLL_TEST_SINGLE_COPY=refused refuses every
  * copy; HCOLL_TEST_SINGLE_COPY=sometimes lets every fifth long one stop in the middle, and refuses the rest of it. The MPI
  * library's own copies are left alone. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Non-blocking collectives whose results every rank knows beforehand, and every way to complete them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Preloaded behind the library: an MPI library whose sums of MPI_INT by non-blocking and persistent collectives are maxima, and which gathers and scatters bytes wrongly, as seen from the library, which finds the vendor by
 // PMPI_Get_library_version. So the library's own sums are "wrong", which LIBHCOLL_VERIFY has to find.
 #include <mpi.h>

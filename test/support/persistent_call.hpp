@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A persistent collective whose results every rank knows beforehand. HCOLL_TEST_PERSISTENT(name) is the MPI library's name of a
 // function that makes one; it is not defined where there is none.
 #pragma once

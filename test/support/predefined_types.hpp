@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every predefined datatype of MPI for C, C++ and Fortran that the MPI library at hand has.
 #pragma once
 

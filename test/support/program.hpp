@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Start, options, failure and end of a multi-rank test program.
 //
 // A test program returns 0 when all is well. The rank that finds something wrong prints one line and takes the job down

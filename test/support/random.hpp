@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pseudo-random numbers that are the same on every rank and every machine: a test that failed is replayed by its seed.
 #pragma once
 

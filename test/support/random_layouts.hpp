@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Random derived datatypes: of every kind that MPI makes, one of the other, with lengths of 0 and bounds and displacements below 0.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Values and serial reductions of the C types behind MPI's predefined types.
 //
 // Values are drawn so that any order of reduction gives the same bits: floating-point values are small integers (or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The seed of a test program without MPI.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A communicator of a session; only where MPI has sessions (MPI 4).
 #pragma once
 

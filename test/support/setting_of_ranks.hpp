@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A setting that the ranks of a job are told differently.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A preload for tests: each rank's monotonic clock is another one's, as on nodes that were started at different times and whose quartzes differ.
  *
  * HCOLL_TEST_CLOCK_NODE=<ranks of a node>: those have one clock, a thousand seconds and 50 ppm from the next node's. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // More processes of this program, started by MPI_Comm_spawn.
 #pragma once
 

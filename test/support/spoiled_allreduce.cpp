@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Preloaded before the library: one bit of the last element of what MPI_Allreduce gives rank 1 as a sum of doubles is another, as a defect of the library
 // would have it.
 #include <mpi.h>

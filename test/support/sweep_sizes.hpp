@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How much tests without MPI do of the same.
 #pragma once
 

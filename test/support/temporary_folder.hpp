@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A folder of a test's own, which ends with it, however the test ends.
 #pragma once
 

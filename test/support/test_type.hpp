@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An MPI datatype together with what a test must know of it: where its values lie, and how they are drawn and combined.
 #pragma once
 

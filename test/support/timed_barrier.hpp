@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A barrier that is checked: nobody leaves it before the last has entered. The ranks of a test are on one host and have
 // one clock, so each notes when it came and when it went, and the MPI library's own MPI_Allgather tells all.
 #pragma once

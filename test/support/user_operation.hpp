@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // User-defined operations, for any datatype made of 32-bit words: one that commutes and one that does not.
 //
 // 'user_sum' adds words modulo 2^32. 'user_affine' takes a word as the map x -> a x + b modulo a prime, a in the upper

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the MPI libraries under test are known to do wrong in whole calls; wrong operations are found by a probe, see
 // predefined_types.hpp. Such calls are left out of a test unless it runs with --all-right, which says that the calls do
 // not end up in the MPI library. Remove an entry when the version that has the defect is no longer supported.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A libxpmem for tests in which the ranks are threads of one process: what is attached is there already. It keeps count, and
  * refuses where HCOLL_TEST_REFUSE_XPMEM names the function. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The loops of all kernels, which the compiler makes vectors of. Included by one file per variant, each compiled for
 // other CPUs, in a namespace of its own: HCOLL_KERNEL_VARIANT. The file defines that variant's table as make_table().
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a kernel is, and the table of them that every variant fills: all that the variants' files see.
 //
 // Nothing here may make the compiler emit code, nor may what it includes: see kernel_loops.hpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "algorithms/kernels/kernels.hpp"
 
 #if defined(__x86_64__)

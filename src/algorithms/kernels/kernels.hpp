@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reduction kernels: result = left op right for every operation and type that MPI defines, in vectors, without MPI.
 //
 // The loops (kernel_loops.hpp) are written once and compiled several times, for CPUs of different age; the best variant

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The kernels for every CPU of the architecture.
 #define HCOLL_KERNEL_VARIANT kernels_baseline
 #include "algorithms/kernels/kernel_loops.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a rank sees of its own arguments of a collective, and what becomes of a call that is wrong.
 //
 // Whether a call runs here or is the vendor's never depends on what one rank alone may see: the other ranks would be in another

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The wrappers of MPI_Gather, MPI_Scatter and MPI_Allgather, in which every rank has a block of its own among those of all ranks.
 //
 // Rules and plans go by the bytes of one block.

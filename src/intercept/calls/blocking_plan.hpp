@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs a plan to its end, for a call that waits: in order where it is short (progress/engine/in_order.hpp), by the engine otherwise.
 //
 // A part of its callers: a short plan takes no longer than the calls that lie between them and its messages.

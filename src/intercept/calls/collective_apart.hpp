@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Blocking collectives of the vendor as a beginning and a wait (taken_apart.hpp), on all ranks of a communicator alike.
 #pragma once
 

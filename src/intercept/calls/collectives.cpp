@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The wrappers of MPI_Bcast, MPI_Reduce, MPI_Allreduce and MPI_Barrier: what is valid, and what runs it.
 #include "intercept/calls/arguments.hpp"
 #include "intercept/calls/collective_apart.hpp"

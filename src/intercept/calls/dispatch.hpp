@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which call runs here, which is passed on, untouched, and why: what all wrappers of collectives have in common.
 //
 // Every decision is a function of what MPI makes equal on all ranks: the collective, the bytes of the type signature,

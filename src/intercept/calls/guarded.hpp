@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where C++ of this library ends. What is the library's own (no memory is left) becomes an error code; what the application's
 // functions throw under it, and the unwinding of a thread that is cancelled, pass through untouched.
 #pragma once

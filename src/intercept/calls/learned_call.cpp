@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/calls/learned_call.hpp"
 
 #include "intercept/process/log.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A call on a communicator whose places learn (tuning/learning.hpp): counted, timed where that is wanted, and the ranks' agreement on what was
 // found out.
 //

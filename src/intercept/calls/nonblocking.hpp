@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Non-blocking collectives on the library's own plans. The request is the vendor's own, a generalized one, which completes when
 // the plan has run (MPI 4.0, section 13.2): so every call that takes requests takes it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The wrappers of MPI_Ibcast, MPI_Ireduce and MPI_Iallreduce, and of their persistent relatives: what is valid, and what runs it.
 //
 // A communicator is never set up in a non-blocking call (rule 3): until blocking ones have done that, all are the vendor's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the calls of the application go that do not run here.
 //
 // To the vendor (`mpi`), as the library's own calls do; but where a profiling tool lies below whose functions reach the vendor past

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Persistent collectives on the library's own plans: the plan is built once, and run whenever the request is started.
 //
 // The request is one of the vendor's that can be started: a message of no bytes that this rank receives from itself. It is sent

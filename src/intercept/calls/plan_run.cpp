@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/calls/plan_run.hpp"
 
 #include "intercept/process/abort_job.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A plan in the background, with all that it runs on: once for a non-blocking collective, again and again for a persistent one.
 #pragma once
 

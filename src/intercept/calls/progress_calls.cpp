@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The wrappers of the calls that wait for requests and messages. While something of this library is in flight, they move it.
 //
 // With nothing in flight, a load and a comparison. Otherwise MPI_Wait, MPI_Waitall and calls that ask move what is in flight in

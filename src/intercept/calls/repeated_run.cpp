@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The same call as the one before, in order: its plan and all that it was found by are known.
 #include "intercept/calls/blocking_plan.hpp"
 #include "intercept/calls/guarded.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What went wrong in a run, in the words of MPI.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collectives of ranks that are all on one node, over shared memory.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A buffer of the application in a GPU's memory, and the host's memory that stands for it while a collective runs here.
 #pragma once
 

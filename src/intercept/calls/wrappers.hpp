@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The functions that the slots of libhcoll.so jump to, one for each line of functions.def.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a program asks one communicator's calls to run, by keys of MPI_Comm_set_info:
 //
 //   libhcoll_<call> = a choice as LIBHCOLL_<CALL> takes it (libhcoll_bcast = chain:segment=64k), or auto

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/communicator/common_clock.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A clock that the ranks of a communicator have in common, as far as their messages can tell (Hunold and Carpen-Amarie, Cluster 2018: HCA).
 //
 // The ranks of a node read one clock. The nodes' leaders compare theirs along a binomial tree, whose root's clock is the common one: a leader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/communicator/communicator.hpp"
 
 #include <mutex>

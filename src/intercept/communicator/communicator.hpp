@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What libhcoll knows of a communicator of the application, from the first collective call that it sees to MPI_Comm_free.
 //
 //   unknown --first call, answered by the vendor--> counting --earned--> own --freed--> its part goes back to its processes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a rank shares with its neighbors alone (LIBHCOLL_SPARSE): a communicator with the next rank and one with the previous one,
 // in a ring of all ranks of the application's communicator.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a communicator needs to run own algorithms: a duplicate, the memory that the ranks of a node share, plans, engines and decisions.
 //
 // It outlives the communicator of the application: when that is freed, it goes back to those of its processes (process_group.hpp),

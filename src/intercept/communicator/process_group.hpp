@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The processes that communicators consist of. What depends on them alone is found once, for the first of their communicators that is
 // set up, and kept: where they sit, what their calls run, and what was made for a communicator that is freed.
 //

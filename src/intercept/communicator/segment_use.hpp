@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a segment of shared memory holds for one communicator.
 #pragma once
 

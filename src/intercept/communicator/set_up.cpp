@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the ranks agree on, and what follows from it.
 #include "intercept/communicator/set_up.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a communicator of the application comes to own algorithms: what its ranks have to agree on, and what is made for it.
 //
 //   agree        one small Allreduce of the vendor's: settings, whether it is earned, room, and whether the processes have been met before

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What depends on the processes of a communicator alone: where they sit, and what their calls run.
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is made for a communicator: the duplicate, its leaders', and what messages and collectives inside a node travel by.
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How MPI_COMM_WORLD is set up where its ranks keep to their neighbors (LIBHCOLL_SPARSE). Other communicators, whose making has
 // had the MPI library talk to more than neighbors, get a duplicate as ever, and run the same algorithms.
 #include "intercept/communicator/communicator.hpp"

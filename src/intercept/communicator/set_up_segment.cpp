@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The memory that the ranks of a node share: how a communicator gets it when it is set up, and what it may do with it.
 #include <array>
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Shared memory for the communicators of one group of processes: a segment of several rooms, all alike, one for each communicator. So
 // only the first of them has to make a segment and to map it; pages that nobody touches cost nothing. What each room has to hold from
 // the beginning lies side by side, so that the others need no page for it: touching one first takes longer than an Allreduce.

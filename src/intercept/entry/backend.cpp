@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The one symbol that a backend exports.
 #include "intercept/entry/backend.h"
+#include "hcoll/build.h"
 #include "intercept/communicator/communicator.hpp"
 
 #include <fmt/format.h>
@@ -97,10 +99,11 @@ void finish_observing(bool is_in_mpi) {
 
 }  // namespace hcoll
 
+extern "C" __attribute__((visibility("default"))) const char hcoll_backend_build[] = HCOLL_BUILD;
+
 extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_backend_open(const hcoll_vendor* library) {
     using namespace hcoll;
     static const hcoll_backend backend = {
-        .version = HCOLL_BACKEND_VERSION,
         .wrappers =
             {
 #define HCOLL_FUNCTION(name) reinterpret_cast<void*>(&wrap_##name),

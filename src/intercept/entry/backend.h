@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the stub (libhcoll.so) and a backend (libhcoll-<flavour>.so) know of each other. */
 #ifndef HCOLL_INTERCEPT_BACKEND_H
 #define HCOLL_INTERCEPT_BACKEND_H
@@ -5,10 +6,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Raised whenever anything in this file changes, or functions change places in functions.def: a stub and a backend of different
- * builds must not meet. */
-#define HCOLL_BACKEND_LAYOUT 4
 
 enum hcoll_function {
 #define HCOLL_FUNCTION(name) HCOLL_FUNCTION_##name,
@@ -20,7 +17,6 @@ enum hcoll_function {
 #undef HCOLL_LEVEL_FUNCTION
     HCOLL_FUNCTION_COUNT
 };
-#define HCOLL_BACKEND_VERSION (1000 * HCOLL_BACKEND_LAYOUT + (int)HCOLL_FUNCTION_COUNT)
 
 /* The MPI library of this process. */
 struct hcoll_vendor {
@@ -34,14 +30,16 @@ struct hcoll_vendor {
 };
 
 struct hcoll_backend {
-    int version;                          /* HCOLL_BACKEND_VERSION */
     void* wrappers[HCOLL_FUNCTION_COUNT]; /* the functions that the slots of PMPI_ jump to; none is NULL */
     /* For hcoll-info: initializes MPI, gathers every rank's place and writes all of it as JSON text, for the caller to
      * free, on rank 0 (NULL on the others); finalizes MPI. Returns 0 or an MPI error code. */
     int (*describe_job)(char** json_text);
 };
 
-/* The only symbol that a backend exports. NULL, after one clear line, where this backend cannot work with this vendor. */
+/* The two symbols that a backend exports. A text: HCOLL_BUILD (build.h.in) of the backend. Whoever loads it compares that with its own before
+ * anything else, since structures may differ: libraries of two builds do not meet. */
+#define HCOLL_BACKEND_BUILD_NAME "hcoll_backend_build"
+/* And the function. NULL, after one clear line, where this backend cannot work with this vendor. */
 #define HCOLL_BACKEND_OPEN_NAME "hcoll_backend_open"
 typedef const struct hcoll_backend* hcoll_backend_open_function(const struct hcoll_vendor* vendor);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The wrappers of what makes communicators: they are passed on. A communicator of processes that are known to run this library may be set up
 // right here, where all of them wait for all; and a process that meets others which were not started with it remembers that.
 #include "intercept/calls/guarded.hpp"

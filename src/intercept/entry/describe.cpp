@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What hcoll-info asks of a backend: the MPI library's own word, and where every rank of this job runs.
 #include <cstdlib>
 #include <cstring>

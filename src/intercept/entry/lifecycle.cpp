@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The wrappers of what begins and ends: MPI itself, communicators, and the two modes of MPI_Pcontrol.
 #include <new>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The wrappers of MPI's sessions (MPI 4.0, section 11.3). A session says in an info which thread level it asks for, and in another
 // one which it was given; like MPI_Init, it is asked for what a setting wants, and its maker is told what it asked for.
 #include <algorithm>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* libhcoll.so: exports the MPI functions of functions.def and, when the first of them is called, finds the MPI library
  * of the process and the backend that speaks its ABI. Needs libc only and has no constructor, so that a process that
  * never enters MPI (a shell, mpiexec) pays no more for having it preloaded than its loading.
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hcoll/build.h"
 #include "intercept/entry/backend.h"
 
 /* Made in assembler, in the order of functions.def: MPI_, PMPI_, MPI_, PMPI_, ...; the last is the levels' wrapper. */
@@ -98,8 +100,11 @@ static const char* base_name(const struct link_map* map) {
     return slash != NULL ? slash + 1 : map->l_name;
 }
 
+/* Of another libhcoll.so, preloaded too: it has an MPI library's functions, but is none. */
+static int is_libhcoll(const struct link_map* map) { return strcmp(base_name(map), "libhcoll.so") == 0; }
+
 static void* probe_in(const struct link_map* map) {
-    void* handle = map != NULL ? handle_of(map) : NULL;
+    void* handle = map != NULL && !is_libhcoll(map) ? handle_of(map) : NULL;
     return handle != NULL ? dlsym(handle, probe_name) : NULL;
 }
 
@@ -107,6 +112,11 @@ static void* probe_in(const struct link_map* map) {
  * its own MPI library, RTLD_LOCAL: look from where the call came. 3. Anything that is loaded. */
 static void* find_probe(const void* return_address) {
     void* probe = dlsym(RTLD_NEXT, probe_name);
+    const struct link_map* other = probe != NULL ? map_of(probe) : NULL;
+    if (other != NULL && is_libhcoll(other)) {
+        say("%s is preloaded, too, and not used: one libhcoll.so is enough", other->l_name);
+        probe = NULL;
+    }
     if (probe == NULL) probe = probe_in(map_of(return_address));
     if (probe == NULL) {
         struct link_map* map = map_of((const void*)hcoll_slots);
@@ -134,6 +144,10 @@ static int find_vendor(const void* return_address) {
 
 /* The backend for the ABI of the vendor; NULL where there is none. */
 static const char* flavour_of_vendor(void) {
+    static const char* const settable[] = {"mpich", "openmpi"};
+    const char* set = getenv("LIBHCOLL_MPI");
+    for (size_t i = 0; set != NULL && i < sizeof settable / sizeof *settable; ++i)
+        if (strcmp(set, settable[i]) == 0) return settable[i];
     int (*abi_get_version)(int*, int*) = (int (*)(int*, int*))dlsym(vendor.handle, "PMPI_Abi_get_version");
     int major = -1, minor = -1;
     if (abi_get_version != NULL && abi_get_version(&major, &minor) == 0 && major >= 1) return NULL;
@@ -182,10 +196,14 @@ static int own_folder(char* folder, size_t size) {
 static const struct hcoll_backend* load_backend(void) {
     int line_length = (int)strcspn(vendor.version_text, "\n");
     if (line_length > 120) line_length = 120;
+    const char* set = getenv("LIBHCOLL_MPI");
+    if (set != NULL && strcmp(set, "none") == 0) return NULL;
     const char* flavour = flavour_of_vendor();
     if (flavour == NULL) {
-        say("this MPI library is not one that libhcoll knows, so collectives stay with it: %.*s", line_length,
-            vendor.version_text);
+        say("this MPI library is not one that libhcoll knows, so collectives stay with it: %.*s (LIBHCOLL_MPI=mpich or "
+            "openmpi says that it "
+            "has that ABI)",
+            line_length, vendor.version_text);
         return NULL;
     }
     char folder[PATH_MAX] = "";
@@ -197,20 +215,23 @@ static const struct hcoll_backend* load_backend(void) {
         say("collectives stay with the MPI library (%.*s): %s", line_length, vendor.version_text, dlerror());
         return NULL;
     }
-    hcoll_backend_open_function* open = (hcoll_backend_open_function*)dlsym(handle, HCOLL_BACKEND_OPEN_NAME);
-    const struct hcoll_backend* backend = open != NULL ? open(&vendor) : NULL;
-    if (backend != NULL && backend->version != HCOLL_BACKEND_VERSION) {
-        say("collectives stay with the MPI library: %s is of another build than libhcoll.so", path);
+    const char* build = dlsym(handle, HCOLL_BACKEND_BUILD_NAME);
+    if (build == NULL || strcmp(build, HCOLL_BUILD) != 0) {
+        say("collectives stay with the MPI library: %s is of another build (%s) than libhcoll.so (%s); unpack or "
+            "install both "
+            "again",
+            path, build != NULL ? build : "an older one", HCOLL_BUILD);
         return NULL;
     }
-    return backend;
+    hcoll_backend_open_function* open = (hcoll_backend_open_function*)dlsym(handle, HCOLL_BACKEND_OPEN_NAME);
+    return open != NULL ? open(&vendor) : NULL;
 }
 
 /* A profiling tool below libhcoll that has this function; NULL where there is none. */
 static void* tool_function(const char* mpi_name) {
     void* next = dlsym(RTLD_NEXT, mpi_name);
     const struct link_map* map = next != NULL ? map_of(next) : NULL;
-    if (map == NULL || next == dlsym(vendor.handle, mpi_name)) return NULL;
+    if (map == NULL || is_libhcoll(map) || next == dlsym(vendor.handle, mpi_name)) return NULL;
     /* Some vendors keep MPI_ and PMPI_ functions in two libraries. Tools have longer names (libmpiP.so). */
     static const char* const vendor_names[] = {"libmpi.so", "libmpich.so", "libpmpi.so"};
     const char* base = base_name(map);

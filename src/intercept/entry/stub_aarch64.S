@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The exported functions of libhcoll.so on AArch64; see stub_x86_64.S. x16 and x17 belong to no argument. */
 #include "hcoll/hcoll.h"
 

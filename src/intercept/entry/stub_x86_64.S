@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The exported functions of libhcoll.so on x86-64. Each is one jump through its slot and leaves every argument, in
  * registers and on the stack, as the caller put it. Until the first call binds them, the slots hold the addresses of
  * code that has hcoll_bind (stub.c) fill all of them, and jumps on.

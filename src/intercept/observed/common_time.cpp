@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/observed/common_time.hpp"
 
 #include "intercept/process/errors_return.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the ranks of MPI_COMM_WORLD have in common from MPI_Init to MPI_Finalize, where a setting wants their times compared (LIBHCOLL_TRACE, LIBHCOLL_REPORT): a duplicate, where
 // they sit, and a clock, which they compare at both ends.
 #pragma once

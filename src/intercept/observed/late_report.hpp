@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The report's split of blocking collectives into waiting for late ranks and algorithm (LIBHCOLL_REPORT; trace/late_ranks.hpp).
 //
 // Each rank notes when it comes to its calls and goes. In MPI_Finalize rank 0 tells which calls it has noted, and all ranks put together, with reductions over those, when the root and the last rank

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A collective call of the application as it is observed: before it goes to its wrapper, when it is decided what it runs, and when it is over.
 //
 // What is observed are calls on intra-communicators of several ranks within MPI_COMM_WORLD whose arguments this rank has no reason to refuse. All else goes on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/observed/observed_wrappers.hpp"
 
 #include "intercept/observed/observed_call.hpp"

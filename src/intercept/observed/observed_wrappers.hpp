@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the slots of libhcoll.so jump to, instead of the wrappers (calls/wrappers.hpp), where collectives are observed: each lets an ObservedCall see the
 // call and goes on to the wrapper. Where nobody observes, none of this is in any call's way.
 #pragma once

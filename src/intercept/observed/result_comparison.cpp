@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/observed/result_comparison.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Is a reduction's result one that the MPI library might as well have given? Without MPI.
 //
 // Integers (of 32 and 64 bits), bits and truth values are the same to the bit, minima and maxima the same by value. A floating-point sum depends on the order: each of the

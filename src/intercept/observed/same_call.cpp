@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/observed/same_call.hpp"
 
 #include <fmt/format.h>

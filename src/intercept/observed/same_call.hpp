@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Do all ranks of a communicator make the same call, and run the same (LIBHCOLL_CHECK)?
 //
 // Before a call each rank tells all others of it, in an Allgather of the MPI library on the very communicator of the application: a duplicate would have to be

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/observed/traced_call.hpp"
 
 #include <sys/random.h>

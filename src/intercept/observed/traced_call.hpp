@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A call of the application as the process's Tracer has it (LIBHCOLL_TRACE), and how tracing begins and ends.
 #pragma once
 

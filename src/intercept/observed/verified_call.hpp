@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A blocking collective whose result is compared with the MPI library's for the same operands (LIBHCOLL_VERIFY).
 //
 //   before   what the call overwrites and the MPI library needs is kept

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/observed/verified_request.hpp"
 
 #include <algorithm>

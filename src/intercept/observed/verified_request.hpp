@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A collective that does not block, or a persistent one, whose result is compared with the MPI library's for the same operands (LIBHCOLL_VERIFY).
 //
 // The MPI library's is begun with the call, into other memory, on the library's duplicate of the communicator (a persistent request may outlive the communicator; ranks may start several

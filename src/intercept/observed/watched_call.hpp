@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A call of the application as the process's WatchRecord has it (LIBHCOLL_WATCHDOG), and how watching begins.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the slots of calls that wait jump to where a setting watches or traces: each is noted, and goes on to its wrapper.
 #include <array>
 #include <optional>

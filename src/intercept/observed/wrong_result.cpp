@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/observed/wrong_result.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a wrong result is told (LIBHCOLL_VERIFY).
 #pragma once
 

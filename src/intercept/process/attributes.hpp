@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the vendor keeps with a communicator.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How non-blocking collectives go on while the application does something else (LIBHCOLL_PROGRESS).
 //
 //   thread  a thread of this library moves them, whatever the application does. It calls MPI while the application does, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who wants to know what a collective call is decided to run, while it is under way: observed/observed_call.hpp, where a setting has calls be observed.
 #pragma once
 

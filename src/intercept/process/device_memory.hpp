@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Is a buffer in a GPU's memory, where this library can neither read nor write it? The GPU's own runtime is asked, for each buffer: so
 // what one rank finds is nobody else's business, and nothing about it has to be agreed (calls/staged_buffer.hpp).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Calls that libhcoll makes for itself on a communicator of the application.
 #pragma once
 

@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/process/gather_places.hpp"
 
 #include <algorithm>
 
+#include "intercept/process/same_host.hpp"
 #include "intercept/process/together.hpp"
+#include "progress/engine/simulation.hpp"
 
 namespace hcoll {
 
@@ -31,7 +34,12 @@ MPI_Comm make_node_communicator(MPI_Comm communicator) {
     failed = mpi.Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node) != MPI_SUCCESS ||
              failed || node == MPI_COMM_NULL;
     // Where some rank has none, freeing it, which is collective, could wait for ever: it is left alone.
-    return is_true_anywhere(failed, communicator) ? MPI_COMM_NULL : node;
+    if (is_true_anywhere(failed, communicator)) return MPI_COMM_NULL;
+    // The ranks of a simulation are all in one process.
+    if constexpr (is_simulated)
+        return node;
+    else
+        return join_ranks_of_host(communicator, node);
 }
 
 Host meet_on_host(MPI_Comm node) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What ranks tell one another of where they run. The one part of src/topology that calls MPI: it is compiled into the backends.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which GPUs this machine has, as far as their drivers' files tell: without a device there is no device memory, whatever is loaded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/process/learned_places.hpp"
 
 #include <fmt/format.h>

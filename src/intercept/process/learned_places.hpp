@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What this process's communicators have learned, until it is reported (LIBHCOLL_REPORT) and kept (LIBHCOLL_LEARN).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/process/log.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>

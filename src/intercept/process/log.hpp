@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Lines on standard error, at the level that LIBHCOLL_LOG allows.
 #pragma once
 

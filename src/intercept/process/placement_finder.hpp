@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Finds the placement of each communicator: once for all of MPI_COMM_WORLD, from which those of communicators within it follow;
 // by gathering it for communicators that reach beyond (sessions, spawned processes, merged inter-communicators). Communicators
 // whose ranks sit alike share one: a duplicate has none of its own. Where MPI_COMM_WORLD's is a table of all ranks, the processes

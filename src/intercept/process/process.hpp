@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What belongs to the process: settings as agreed, the mode, the report, start and end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How far a communicator reaches: which of its processes are known to run this library.
 //
 // Nothing of the library's may travel on a communicator of the application whose other side may be a stranger: a process that was

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What was called and what it ran: LIBHCOLL_REPORT.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/process/scratch_memory.hpp"
 
 #include <cstdlib>

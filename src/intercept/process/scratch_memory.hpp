@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory for what a collective works on besides the application's buffers.
 #pragma once
 

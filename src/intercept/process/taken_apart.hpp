@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Blocking calls of the vendor as a beginning and a wait, in which what is in flight moves.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What one rank cannot do for itself, and how the others come to know: a rank that left alone would have them wait for ever.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/process/world_ranks.hpp"
 
 namespace hcoll {

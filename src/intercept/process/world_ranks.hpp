@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which ranks of MPI_COMM_WORLD a communicator consists of.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What libhcoll must know of a datatype, and messages of bytes made of elements that do not lie side by side.
 #pragma once
 

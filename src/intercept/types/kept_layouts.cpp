@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layouts are kept with their types, as attributes.
 #include <array>
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Between an engine and a transport that moves plain memory: what is sent from imaginary addresses is packed when it is sent, and
 // what comes in is unpacked when it is complete. Its memory is what a plan has in flight.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/types/reduction_kernel.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The kernel of an operation and a type of MPI.
 #pragma once
 

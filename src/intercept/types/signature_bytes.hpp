@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Elements with gaps, as memory that plans can run on: the bytes of their signature, as if they lay side by side.
 //
 //   elements   |aaaa....bbbb....cccc....|      (. a gap)

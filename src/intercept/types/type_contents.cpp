@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/types/type_contents.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Takes a datatype apart into what it was made of: the rows of blocks that TypeLayout keeps.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the bytes of a datatype's signature lie.
 //
 //   struct {double, int}, 16 bytes from one element to the next:  one block of 12 bytes

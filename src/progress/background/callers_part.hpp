@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whose turn it is in the run of a plan that calling ranks and the background share ("split-tree", algorithms/cut.hpp).
 #pragma once
 

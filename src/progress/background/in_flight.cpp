@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/background/in_flight.hpp"
 
 #include <sched.h>

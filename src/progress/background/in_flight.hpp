@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operations that go on while the application does something else: the list of those that are not complete, and who moves
 // them.
 //

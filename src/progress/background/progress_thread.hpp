@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The thread that moves operations while the application computes.
 //
 // It sleeps while nothing is in flight, and is woken by the first operation. In between it looks whether something can be moved:

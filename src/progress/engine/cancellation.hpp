@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Threads of the application that are cancelled (pthread_cancel) while they are in here. A cancelled thread is unwound like one that
 // throws, but where it lets itself be cancelled anywhere, code in C++ cannot be left at any instruction.
 //

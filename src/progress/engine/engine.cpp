@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/engine/engine.hpp"
 
 #include "base/check.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs any plan over any transport: completions are events, and an event releases the steps that waited for it. Nothing
 // waits for anything else (ADAPT; Luo 2020, chapter 3).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs a short plan without an engine: its steps one after another, each to its end (Plan::sequence).
 //
 // A message of a few bytes takes as long as the instructions around it, and an engine's are more than those of the whole call in an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A variable of the MPI process. In a simulation one process holds all ranks, so there it is one of each rank.
 #pragma once
 

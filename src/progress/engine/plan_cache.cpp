@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/engine/plan_cache.hpp"
 
 namespace hcoll {

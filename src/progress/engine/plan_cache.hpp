@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The plans of one communicator, kept for later calls, the least recently used going first when there are too many.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Elements with gaps, for who moves bytes and knows nothing of types.
 #pragma once
 

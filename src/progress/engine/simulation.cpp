@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/engine/simulation.hpp"
 
 #include <simgrid/s4u.hpp>

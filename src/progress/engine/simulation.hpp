@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The seam to a simulation, where one process holds all ranks, and where only messages take time by themselves. Whatever is different
 // there asks `is_simulated`; no other file of the library asks which MPI it is compiled for because of a simulation, but for
 // vendor.hpp.

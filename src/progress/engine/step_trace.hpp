@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The steps of a run, told to who traces them (LIBHCOLL_TRACE). Where nobody does, asking for it is a load.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/network/point_to_point.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The transport over the vendor's point-to-point messages, on a communicator that belongs to the library alone.
 //
 // Flow control: a rank that runs ahead of a slow peer would fill the peer's memory with messages that nobody has asked for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/network/vendor.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The MPI library underneath, as a table of its PMPI_ functions.
 //
 // Every call that libhcoll makes goes through this table, which is filled by name from the vendor's handle. So a backend

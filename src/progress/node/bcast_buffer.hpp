@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where a rank has the message of a Bcast, or wants it.
 #pragma once
 

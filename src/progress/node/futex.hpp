@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Words of shared memory that processes sleep at.
 #pragma once
 

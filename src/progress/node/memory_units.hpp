@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What memory is shared in: lines of the caches, and pages.
 #pragma once
 

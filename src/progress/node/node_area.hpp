@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the segment of NodeCollectives is laid out; for its own files.
 //
 //   segment   | page | area of rank 0 | area of rank 1 | ...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bcast of NodeCollectives: its length, its short messages, and which way the others take.
 #include "progress/node/node_area.hpp"
 

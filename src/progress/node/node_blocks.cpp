@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Long messages of NodeCollectives, by blocks that pass through a ring. Where an operation has headers, that of a rank also says
 // that its first block is there.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collectives of the ranks of one node over a shared segment: the direct path beside the engine.
 //
 // Every rank owns an area of the segment and is the only one that writes to it; the others wait for its flags and read.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages between the ranks of one node through a shared segment: what the steps of plans travel by where no network lies
 // between. Bcast, Reduce and Allreduce of one node alone have a shorter way (node_collectives.hpp).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How NodeMessages receive: fragments to where they are expected, and what nobody has asked for yet out of the way.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How NodeMessages send: into a line, or by fragments through cells, as many as the receivers let come.
 #include <algorithm>
 #include <cstring>

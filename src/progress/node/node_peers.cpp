@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/node/node_peers.hpp"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The processes that share a segment: do they still live, and has one of them given up?
 //
 // Who cannot go on (a process of the node is gone, a peer's message has another length, an exception of the application passes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The ranks of one node, by their numbers in the communicator: as much memory as the node has ranks at most, whatever the job has.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reduce and Allreduce of NodeCollectives: short messages, and which way the others take. Every part of an operation has a header
 // with its length, which who combines compares with its own.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How many there are of what ranks of a node use in turn, again and again. In one file, of which the model checker (test/model) has one of its own, so that
 // its rings begin again after a few steps.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which ranks of a node talk to which: groups within groups, along its packages, sockets and last-level caches.
 //
 //   2 packages, each with 2 caches of 4 cores, in a tree that is 4 wide; who comes first in a group leads it, and is in the next one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/node/peer_memory.hpp"
 
 #include <sys/uio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reading and writing the memory of the other processes of a node: a message is copied once, from buffer to buffer.
 //
 //   cma    process_vm_readv and process_vm_writev: the kernel copies, and looks every page up each time

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/node/routed_transport.hpp"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The transport of a communicator: shared memory to the ranks of the same node, the network's to the others.
 //
 // A rank that waits looks at both in turn. Where it finds nothing for a while it yields, and where that is in vain it sleeps:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/node/shared_segment.hpp"
 
 #include <fcntl.h>

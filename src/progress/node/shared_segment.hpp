@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that the processes of one node share.
 //
 // It is an anonymous file (memfd): it has no name in /dev/shm that a killed job could leave behind, and does not depend on

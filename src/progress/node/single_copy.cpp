@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/node/single_copy.hpp"
 
 #include <sys/mman.h>

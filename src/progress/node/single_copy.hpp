@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Long messages between the ranks of one node, copied once, from one rank's buffer to the other's (peer_memory.hpp).
 //
 // Every rank has a desk in shared memory, where it says where its buffers are, and how far it came. n ranks, m bytes:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "progress/node/waiting.hpp"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a rank waits for another one's flag: it spins, then yields, then sleeps.
 //
 // A flag is a counter in shared memory that one rank writes and only ever raises. While the ranks of a node have a core

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // XPMEM: the pages of another process, mapped into this one.
 //
 // Mapping costs more than copying, so attachments are kept, a few for each peer. That the owner frees memory under one, and

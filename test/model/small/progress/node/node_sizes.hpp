@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Instead of src/progress/node/node_sizes.hpp: as few as there can be.
 #pragma once
 
