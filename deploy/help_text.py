@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What programs say of themselves (--help), taken apart: manual pages and completions are made from it, so that nothing is said twice."""
+
+import dataclasses
+import re
+import subprocess
+
+
+@dataclasses.dataclass
+class Option:
+    names: list  # -h, --help
+    value: str  # what it takes, as TEXT; empty for a switch
+    text: str
+
+
+@dataclasses.dataclass
+class Program:
+    name: str
+    about: str
+    options: list
+    after: str  # what follows the list of options
+
+
+def _options_of(lines):
+    """CLI11's list: two spaces, the names, and after at least two more (or on the next line) the text, which may go on below."""
+    options = []
+    for line in lines:
+        begin = re.match(r"  (-\S+)(.*)$", line)
+        if begin:
+            rest = re.match(r"(.*?)(?:\s{2,}(.*))?$", begin.group(2))
+            value = re.sub(r"\s*Needs:.*", "", rest.group(1)).strip()
+            options.append(Option(begin.group(1).split(","), value, (rest.group(2) or "").strip()))
+        elif options and line.strip():
+            options[-1].text = f"{options[-1].text} {line.strip()}".strip()
+    return options
+
+
+def _head_options_of(text):
+    """Those of a script, whose help is the comment at its head: indented, options, and after at least two spaces the text."""
+    options = []
+    for line in text.splitlines():
+        begin = re.match(r" {2,}(--.*?)(?: {2,}(.*))?$", line)
+        for name, value in re.findall(r"(--[\w-]+)(?:\[?[= ]([A-Zw]\S*))?", begin.group(1) if begin else ""):
+            options.append(Option([name], value.rstrip("],"), begin.group(2) or ""))
+    return options
+
+
+def of_program(name, command):
+    """Program, from what `command --help` prints."""
+    text = subprocess.run([*command, "--help"], check=True, capture_output=True, text=True, timeout=60).stdout
+    if "\nOptions:\n" not in text:
+        about, _, rest = text.partition("\n\n")
+        return Program(name, about.strip(), _head_options_of(rest), rest)
+    about, _, rest = text.partition("\nOptions:\n")
+    listed, _, after = rest.partition("\n\n")
+    return Program(name, re.sub(r"\n?Usage:.*", "", about).strip(), _options_of(listed.splitlines()), after.strip())

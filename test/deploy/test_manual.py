@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Manual pages and completions: nothing that roff stumbles over, and everything that the programs say is in them."""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+import installed
+
+MADE = installed.BUILD / "deploy"
+HEAD = r'^\.TH \S+ \d "" "libhcoll \d'
+
+
+def output(*command, **more):
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60, **more).stdout
+
+
+class Manual(unittest.TestCase):
+    def pages(self):
+        pages = sorted((MADE / "man").glob("*.[17]"))
+        self.assertEqual({page.name for page in pages} >= {"libhcoll.7", "hcoll-info.1", "hcollrun.1"}, True, pages)
+        return pages
+
+    def test_every_setting_stands_in_libhcoll_7(self):
+        text = (MADE / "man" / "libhcoll.7").read_text(encoding="utf-8")
+        settings = json.loads(output(installed.BUILD / "bin" / "hcoll-info", "--json", env=installed.environment()))["settings"]
+        self.assertGreater(len(settings), 20)
+        for setting in settings:
+            self.assertIn(f".BR {setting['name']} ", text)
+
+    def test_every_option_stands_in_the_page_of_its_program(self):
+        for page in self.pages():
+            program = installed.BUILD / "bin" / page.stem
+            if page.suffix == ".1" and program.exists():
+                text = page.read_text(encoding="utf-8").replace("\\-", "-")
+                for option in set(re.findall(r"(?m)^ {2,}(?:-\w,)?(--[\w-]+)", output(program, "--help"))):
+                    self.assertIn(option, text, page)
+
+    def test_roff_has_no_complaint(self):
+        for page in self.pages():
+            self.assertRegex(page.read_text(encoding="utf-8").splitlines()[1], HEAD)
+        if shutil.which("man") is None:
+            self.skipTest("there is no man (Debian's man-db)")
+        for page in self.pages():
+            result = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page], capture_output=True, text=True, timeout=60,
+                                    env=installed.environment(MANROFFSEQ="", MANWIDTH="100", LC_ALL="C.UTF-8"))
+            self.assertEqual((result.returncode, result.stderr), (0, ""), page)
+
+
+class Completions(unittest.TestCase):
+    def test_bash_completes_options_and_the_command_behind_hcollrun(self):
+        def completed(program, *words):
+            script = f'source "{MADE}/completion/bash/{program}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _{program.replace("-", "_")}; ' \
+                     'printf "%s\\n" "${COMPREPLY[@]}"'
+            return output("bash", "--noprofile", "--norc", "-c", script, "bash", program, *words).split()
+
+        self.assertEqual(completed("hcollrun", "--re"), ["--report"])
+        self.assertEqual(completed("hcoll-info", "--to"), ["--topology"])
+        self.assertIn("/usr/bin/env", completed("hcoll-info", "/usr/bin/en"))
+        self.assertEqual(completed("hcollrun", "basenam"), ["basename"])
+
+    def test_zsh_takes_its_files(self):
+        if shutil.which("zsh") is None:
+            self.skipTest("there is no zsh")
+        for file in pathlib.Path(MADE / "completion" / "zsh").iterdir():
+            self.assertTrue(file.read_text(encoding="utf-8").startswith("#compdef "))
+            output("zsh", "-n", file)
+
+
+if __name__ == "__main__":
+    if not (MADE / "man").exists():
+        installed.skip("manual pages are not made in this build")
+    unittest.main(verbosity=2)
