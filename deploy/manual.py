@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the manual pages, from what programs say of themselves.
 
-usage: manual.py FOLDER VERSION INFO NAME=PROGRAM...
+usage: manual.py FOLDER VERSION INFO NAME[,OTHER...]=PROGRAM...
 
-Writes libhcoll.7, whose settings INFO (hcoll-info) lists, and NAME.1 for each program.
+Writes libhcoll.7, whose settings INFO (hcoll-info) lists, NAME.1 for each program, and OTHER.1, which leads to it; and each of them compressed.
 """
 
+import gzip
 import json
 import pathlib
 import re
@@ -96,10 +97,15 @@ def main(arguments):
         return 2
     folder, version, info = pathlib.Path(arguments[0]), arguments[1], arguments[2]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "libhcoll.7").write_text(settings_page(version, info), encoding="utf-8")
+    pages = {"libhcoll.7": settings_page(version, info)}
     for argument in arguments[3:]:
-        name, _, program = argument.partition("=")
-        (folder / f"{name}.1").write_text(program_page(version, help_text.of_program(name, [program])), encoding="utf-8")
+        names, _, program = argument.partition("=")
+        name, *others = names.split(",")
+        pages[f"{name}.1"] = program_page(version, help_text.of_program(name, [program]))
+        pages.update({f"{other}.1": f".so man1/{name}.1\n" for other in others})
+    for name, text in pages.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / f"{name}.gz").write_bytes(gzip.compress(text.encode("utf-8"), 9, mtime=0))
     return 0
 
 

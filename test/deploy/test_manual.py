@@ -35,16 +35,23 @@ class Manual(unittest.TestCase):
         for page in self.pages():
             program = installed.BUILD / "bin" / page.stem
             if page.suffix == ".1" and program.exists():
-                text = page.read_text(encoding="utf-8").replace("\\-", "-")
-                for option in set(re.findall(r"(?m)^ {2,}(?:-\w,)?(--[\w-]+)", output(program, "--help"))):
+                led_to = re.match(r"\.so man1/(.*)", page.read_text(encoding="utf-8"))
+                text = (MADE / "man" / led_to.group(1) if led_to else page).read_text(encoding="utf-8").replace("\\-", "-")
+                options = set(re.findall(r"(?m)^ {2,}(?:-\w,)?(--[\w-]+)", output(program, "--help")))
+                self.assertGreater(len(options), 5)
+                for option in options:
                     self.assertIn(option, text, page)
 
     def test_roff_has_no_complaint(self):
         for page in self.pages():
-            self.assertRegex(page.read_text(encoding="utf-8").splitlines()[1], HEAD)
+            text = page.read_text(encoding="utf-8")
+            if not text.startswith(".so man1/"):
+                self.assertRegex(text.splitlines()[1], HEAD)
         if shutil.which("man") is None:
             self.skipTest("there is no man (Debian's man-db)")
         for page in self.pages():
+            if page.read_text(encoding="utf-8").startswith(".so "):
+                continue
             result = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page], capture_output=True, text=True, timeout=60,
                                     env=installed.environment(MANROFFSEQ="", MANWIDTH="100", LC_ALL="C.UTF-8"))
             self.assertEqual((result.returncode, result.stderr), (0, ""), page)
@@ -60,7 +67,7 @@ class Completions(unittest.TestCase):
         self.assertEqual(completed("hcollrun", "--re"), ["--report"])
         self.assertEqual(completed("hcoll-info", "--to"), ["--topology"])
         self.assertIn("/usr/bin/env", completed("hcoll-info", "/usr/bin/en"))
-        self.assertEqual(completed("hcollrun", "basenam"), ["basename"])
+        self.assertEqual(set(completed("hcollrun", "basenam")), {"basename"})
 
     def test_zsh_takes_its_files(self):
         if shutil.which("zsh") is None:

@@ -9,8 +9,8 @@ import unittest
 import installed
 
 # How a shell gets `module`.
-SYSTEMS = {"Environment Modules": ["/usr/share/modules/init/bash", "/usr/share/Modules/init/bash", "/etc/profile.d/modules.sh"],
-           "Lmod": ["/usr/share/lmod/lmod/init/bash", "/etc/profile.d/lmod.sh"]}
+SYSTEMS = {"Environment Modules": ["/usr/share/modules/init/bash", "/usr/share/Modules/init/bash"],
+           "Lmod": ["/usr/share/lmod/lmod/init/bash"]}
 SCRIPT = """
 source "$0" >/dev/null 2>&1
 module use "$1"

@@ -36,7 +36,7 @@ struct hcoll_backend {
     int (*describe_job)(char** json_text);
 };
 
-/* The two symbols that a backend exports. A text: HCOLL_BUILD (build.h.in) of the backend. Whoever loads it compares that with its own before
+/* The two symbols that a backend exports. A text: HCOLL_BUILD (cmake/build.h.in) of the backend. Whoever loads it compares that with its own before
  * anything else, since structures may differ: libraries of two builds do not meet. */
 #define HCOLL_BACKEND_BUILD_NAME "hcoll_backend_build"
 /* And the function. NULL, after one clear line, where this backend cannot work with this vendor. */

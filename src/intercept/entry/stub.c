@@ -100,11 +100,8 @@ static const char* base_name(const struct link_map* map) {
     return slash != NULL ? slash + 1 : map->l_name;
 }
 
-/* Of another libhcoll.so, preloaded too: it has an MPI library's functions, but is none. */
-static int is_libhcoll(const struct link_map* map) { return strcmp(base_name(map), "libhcoll.so") == 0; }
-
 static void* probe_in(const struct link_map* map) {
-    void* handle = map != NULL && !is_libhcoll(map) ? handle_of(map) : NULL;
+    void* handle = map != NULL ? handle_of(map) : NULL;
     return handle != NULL ? dlsym(handle, probe_name) : NULL;
 }
 
@@ -112,11 +109,6 @@ static void* probe_in(const struct link_map* map) {
  * its own MPI library, RTLD_LOCAL: look from where the call came. 3. Anything that is loaded. */
 static void* find_probe(const void* return_address) {
     void* probe = dlsym(RTLD_NEXT, probe_name);
-    const struct link_map* other = probe != NULL ? map_of(probe) : NULL;
-    if (other != NULL && is_libhcoll(other)) {
-        say("%s is preloaded, too, and not used: one libhcoll.so is enough", other->l_name);
-        probe = NULL;
-    }
     if (probe == NULL) probe = probe_in(map_of(return_address));
     if (probe == NULL) {
         struct link_map* map = map_of((const void*)hcoll_slots);
@@ -227,11 +219,18 @@ static const struct hcoll_backend* load_backend(void) {
     return open != NULL ? open(&vendor) : NULL;
 }
 
-/* A profiling tool below libhcoll that has this function; NULL where there is none. */
+/* A profiling tool below libhcoll that has this function; NULL where there is none. Another libhcoll.so, preloaded too, is no tool: two would run
+ * each collective twice. */
 static void* tool_function(const char* mpi_name) {
+    static int has_said = 0;
     void* next = dlsym(RTLD_NEXT, mpi_name);
     const struct link_map* map = next != NULL ? map_of(next) : NULL;
-    if (map == NULL || is_libhcoll(map) || next == dlsym(vendor.handle, mpi_name)) return NULL;
+    if (map != NULL && strcmp(base_name(map), "libhcoll.so") == 0) {
+        if (!has_said) say("%s is preloaded, too, and not used: one libhcoll.so is enough", map->l_name);
+        has_said = 1;
+        return NULL;
+    }
+    if (map == NULL || next == dlsym(vendor.handle, mpi_name)) return NULL;
     /* Some vendors keep MPI_ and PMPI_ functions in two libraries. Tools have longer names (libmpiP.so). */
     static const char* const vendor_names[] = {"libmpi.so", "libmpich.so", "libpmpi.so"};
     const char* base = base_name(map);
