@@ -59,10 +59,13 @@ class Stub(unittest.TestCase):
             with open(backend, "rb") as file:
                 code = file.read()
             with open(backend, "wb") as file:
-                file.write(re.sub(rb"(\d+\.\d+\.\d+-)[0-9a-f]{12}\0", rb"\1000000000000\0", code))
+                file.write(re.sub(rb"(\d+\.\d+\.\d+-)[0-9a-f]{12}\0", rb"\g<1>000000000000\0", code))
             self.expect(run("fake_program.lacking", preload=mixed), [backend + " is of another build (", "-000000000000) than libhcoll.so"])
-            os.truncate(backend, len(code) // 2)
-            self.expect(run("fake_program.lacking", preload=mixed), ["stay with the MPI library", backend])
+            for length in (0, 100, len(code) // 2, len(code) - 1):
+                os.truncate(backend, length)
+                self.expect(run("fake_program.lacking", preload=mixed), [backend + " is there in part only"])
+                with open(backend, "wb") as file:
+                    file.write(code)
 
     def test_of_two_that_are_preloaded_one_is_used(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
@@ -185,6 +186,18 @@ static int own_folder(char* folder, size_t size) {
     return 1;
 }
 
+/* A file that was unpacked or copied in part would have the loader end the process: the table of its sections comes last, and must be there. */
+static int is_whole(const char* path) {
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 1; /* dlopen says why */
+    ElfW(Ehdr) head;
+    const int has_head = read(file, &head, sizeof head) == (ssize_t)sizeof head;
+    const off_t end = lseek(file, 0, SEEK_END);
+    close(file);
+    return has_head && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+           (uint64_t)end >= head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
+}
+
 static const struct hcoll_backend* load_backend(void) {
     int line_length = (int)strcspn(vendor.version_text, "\n");
     if (line_length > 120) line_length = 120;
@@ -202,6 +215,10 @@ static const struct hcoll_backend* load_backend(void) {
     char path[PATH_MAX + 64];
     if (!own_folder(folder, sizeof folder)) folder[0] = '\0';
     snprintf(path, sizeof path, "%slibhcoll-%s.so", folder, flavour);
+    if (!is_whole(path)) {
+        say("collectives stay with the MPI library: %s is there in part only; unpack or install it again", path);
+        return NULL;
+    }
     void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (handle == NULL) {
         say("collectives stay with the MPI library (%.*s): %s", line_length, vendor.version_text, dlerror());
