@@ -14,8 +14,21 @@ function(hcoll_add_mpi_program name flavour)
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include")
     # Libraries first: a linked-in profiling tool must come before MPI.
     target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} hcoll_mpi_${flavour} hcoll_warnings Threads::Threads)
-    # They are compiled for longer than they compute.
+    # They are compiled for longer than they compute, and for much of that time it is headers that are.
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    if(arg_SOURCES MATCHES "[.]cpp")
+        if(NOT TARGET hcoll_mpi_test_headers.${flavour})
+            file(WRITE "${CMAKE_BINARY_DIR}/test/no_test.cpp" "")
+            add_library(hcoll_mpi_test_headers.${flavour} OBJECT "${CMAKE_BINARY_DIR}/test/no_test.cpp")
+            target_compile_features(hcoll_mpi_test_headers.${flavour} PRIVATE cxx_std_20)
+            target_include_directories(hcoll_mpi_test_headers.${flavour} PRIVATE "${PROJECT_SOURCE_DIR}/include")
+            target_link_libraries(hcoll_mpi_test_headers.${flavour} PRIVATE hcoll_mpi_${flavour} hcoll_warnings Threads::Threads)
+            target_compile_options(hcoll_mpi_test_headers.${flavour} PRIVATE $<$<CONFIG:Release>:-O1>)
+            target_precompile_headers(hcoll_mpi_test_headers.${flavour} PRIVATE <mpi.h> <algorithm> <array> <atomic> <chrono> <cstdio> <cstring>
+                <functional> <map> <memory> <mutex> <random> <string> <thread> <vector>)
+        endif()
+        target_precompile_headers(${target} REUSE_FROM hcoll_mpi_test_headers.${flavour})
+    endif()
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${HCOLL_TEST_BIN}")
 endfunction()
 
