@@ -132,6 +132,23 @@ void promise(const NamedCommunicator& world, const CommunicatorSet& set, std::ui
              check(MPI_Mprobe(last, tag, world.comm, &message, &status));
              check(MPI_Mrecv(&token, 1, MPI_INT, &message, &status));
          }},
+#if MPI_VERSION >= 4
+        {"MPI_Recv_c", [&] { check(MPI_Recv_c(&token, 1, MPI_INT, last, tag, world.comm, &status)); }},
+        {"MPI_Sendrecv_c",
+         [&] {
+             int sent = 1;
+             check(MPI_Sendrecv_c(&sent, 1, MPI_INT, MPI_PROC_NULL, 0, &token, 1, MPI_INT, last, tag, world.comm,
+                                  &status));
+         }},
+        {"MPI_Sendrecv_replace_c",
+         [&] { check(MPI_Sendrecv_replace_c(&token, 1, MPI_INT, MPI_PROC_NULL, 0, last, tag, world.comm, &status)); }},
+        {"MPI_Mrecv_c",
+         [&] {
+             MPI_Message message;
+             check(MPI_Mprobe(last, tag, world.comm, &message, &status));
+             check(MPI_Mrecv_c(&token, 1, MPI_INT, &message, &status));
+         }},
+#endif
         {"MPI_Ssend", nullptr},
         {"MPI_Test",
          [&] {

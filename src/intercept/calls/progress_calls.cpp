@@ -5,6 +5,7 @@
 // between, whatever else moves it: what they wait for may be just that. Others are taken apart only where nothing else would
 // move it (Background::calls_must_move). MPI_Waitall is never made of MPI_Testall, nor, if it can be helped, MPI_Waitany of
 // MPI_Testany: in MPICH 4.0 those fail for its own persistent collectives.
+#include <climits>
 #include <new>
 #include <vector>
 
@@ -161,6 +162,22 @@ int wrap_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) 
     return onward.Request_get_status(request, flag, status);
 }
 
+int wrap_Request_get_status_all(int count, const MPI_Request* requests, int* flag, MPI_Status* statuses) {
+    help_once();
+    return onward.Request_get_status_all(count, requests, flag, statuses);
+}
+
+int wrap_Request_get_status_any(int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+    help_once();
+    return onward.Request_get_status_any(count, requests, index, flag, status);
+}
+
+int wrap_Request_get_status_some(int count, const MPI_Request* requests, int* completed, int* indices,
+                                 MPI_Status* statuses) {
+    help_once();
+    return onward.Request_get_status_some(count, requests, completed, indices, statuses);
+}
+
 int wrap_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
         MPI_STATUS_IGNORE,
@@ -238,6 +255,66 @@ int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
     return apart(
         status, [&](MPI_Request* request) { return mpi.Imrecv(buffer, count, type, message, request); },
         [&] { return onward.Mrecv(buffer, count, type, message, status); });
+}
+
+// ---- large counts: a vendor that has these calls has those that only begin, too ------------------------------------------
+
+int wrap_Send_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
+    return apart(
+        MPI_STATUS_IGNORE,
+        [&](MPI_Request* request) { return mpi.Isend_c(buffer, count, type, destination, tag, comm, request); },
+        [&] { return onward.Send_c(buffer, count, type, destination, tag, comm); });
+}
+
+int wrap_Ssend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
+    return apart(
+        MPI_STATUS_IGNORE,
+        [&](MPI_Request* request) { return mpi.Issend_c(buffer, count, type, destination, tag, comm, request); },
+        [&] { return onward.Ssend_c(buffer, count, type, destination, tag, comm); });
+}
+
+int wrap_Rsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
+    return apart(
+        MPI_STATUS_IGNORE,
+        [&](MPI_Request* request) { return mpi.Irsend_c(buffer, count, type, destination, tag, comm, request); },
+        [&] { return onward.Rsend_c(buffer, count, type, destination, tag, comm); });
+}
+
+int wrap_Recv_c(void* buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                MPI_Status* status) {
+    if (source == MPI_PROC_NULL) return onward.Recv_c(buffer, count, type, source, tag, comm, status);
+    return apart(
+        status, [&](MPI_Request* request) { return mpi.Irecv_c(buffer, count, type, source, tag, comm, request); },
+        [&] { return onward.Recv_c(buffer, count, type, source, tag, comm, status); });
+}
+
+int wrap_Sendrecv_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, int destination, int send_tag,
+                    void* receive, MPI_Count receive_count, MPI_Datatype receive_type, int source, int receive_tag,
+                    MPI_Comm comm, MPI_Status* status) {
+    if (!Background::calls_must_move()) [[likely]]
+        return onward.Sendrecv_c(send, send_count, send_type, destination, send_tag, receive, receive_count,
+                                 receive_type, source, receive_tag, comm, status);
+    PostedReceive receiving;
+    MPI_Request sending = MPI_REQUEST_NULL;
+    int result = mpi.Irecv_c(receive, receive_count, receive_type, source, receive_tag, comm, &receiving.request);
+    if (result != MPI_SUCCESS) return result;
+    result = mpi.Isend_c(send, send_count, send_type, destination, send_tag, comm, &sending);
+    return result != MPI_SUCCESS ? result : finish_both(sending, receiving, source, status);
+}
+
+int wrap_Sendrecv_replace_c(void* buffer, MPI_Count count, MPI_Datatype type, int destination, int send_tag, int source,
+                            int receive_tag, MPI_Comm comm, MPI_Status* status) {
+    // What is packed is counted in an int.
+    if (!Background::calls_must_move() || count < 0 || count > INT_MAX) [[likely]]
+        return onward.Sendrecv_replace_c(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
+    return sendrecv_replace(buffer, static_cast<int>(count), type, destination, send_tag, source, receive_tag, comm,
+                            status);
+}
+
+int wrap_Mrecv_c(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+    return apart(
+        status, [&](MPI_Request* request) { return mpi.Imrecv_c(buffer, count, type, message, request); },
+        [&] { return onward.Mrecv_c(buffer, count, type, message, status); });
 }
 
 }  // namespace hcoll

@@ -75,6 +75,23 @@ int wrap_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* statu
 int wrap_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status);
 int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status);
 int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status);
+// Of MPI-4, which the vendor may lack: then they are not reached (stub.c).
+int wrap_Request_get_status_all(int count, const MPI_Request* requests, int* flag, MPI_Status* statuses);
+int wrap_Request_get_status_any(int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status);
+int wrap_Request_get_status_some(int count, const MPI_Request* requests, int* completed, int* indices,
+                                 MPI_Status* statuses);
+int wrap_Send_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm);
+int wrap_Ssend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm);
+int wrap_Rsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm);
+int wrap_Recv_c(void* buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                MPI_Status* status);
+int wrap_Sendrecv_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, int destination, int send_tag,
+                    void* receive, MPI_Count receive_count, MPI_Datatype receive_type, int source, int receive_tag,
+                    MPI_Comm comm, MPI_Status* status);
+int wrap_Sendrecv_replace_c(void* buffer, MPI_Count count, MPI_Datatype type, int destination, int send_tag, int source,
+                            int receive_tag, MPI_Comm comm, MPI_Status* status);
+int wrap_Mrecv_c(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status);
+int wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* duplicate, MPI_Request* request);
 int wrap_Comm_free(MPI_Comm* comm);
 int wrap_Comm_disconnect(MPI_Comm* comm);
 int wrap_Comm_revoke(MPI_Comm comm);

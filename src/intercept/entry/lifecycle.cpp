@@ -94,6 +94,11 @@ int wrap_Comm_idup(MPI_Comm comm, MPI_Comm* duplicate, MPI_Request* request) {
     return onward.Comm_idup(comm, duplicate, request);
 }
 
+int wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* duplicate, MPI_Request* request) {
+    if constexpr (Process::vendor_kind() == VendorKind::openmpi) Background::get().note_idup();
+    return onward.Comm_idup_with_info(comm, info, duplicate, request);
+}
+
 int wrap_Comm_revoke(MPI_Comm comm) {
     const int status = onward.Comm_revoke(comm);
     if (status == MPI_SUCCESS) Communicator::note_revoked(comm);

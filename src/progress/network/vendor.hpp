@@ -49,6 +49,24 @@ struct Vendor {
     int (*Gather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = nullptr;
     int (*Scatter_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) = nullptr;
     int (*Allgather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm) = nullptr;
+    int (*Send_c)(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm) = nullptr;
+    int (*Ssend_c)(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm) = nullptr;
+    int (*Rsend_c)(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm) = nullptr;
+    int (*Recv_c)(void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status*) = nullptr;
+    int (*Sendrecv_c)(const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, int,
+                      MPI_Comm, MPI_Status*) = nullptr;
+    int (*Sendrecv_replace_c)(void*, MPI_Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*) = nullptr;
+    int (*Mrecv_c)(void*, MPI_Count, MPI_Datatype, MPI_Message*, MPI_Status*) = nullptr;
+    int (*Isend_c)(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*) = nullptr;
+    int (*Issend_c)(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*) = nullptr;
+    int (*Irsend_c)(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*) = nullptr;
+    int (*Irecv_c)(void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*) = nullptr;
+    int (*Imrecv_c)(void*, MPI_Count, MPI_Datatype, MPI_Message*, MPI_Request*) = nullptr;
+    // Of MPI-4.0 and 4.1: nullptr where the vendor has none.
+    int (*Comm_idup_with_info)(MPI_Comm, MPI_Info, MPI_Comm*, MPI_Request*) = nullptr;
+    int (*Request_get_status_all)(int, const MPI_Request*, int*, MPI_Status*) = nullptr;
+    int (*Request_get_status_any)(int, const MPI_Request*, int*, int*, MPI_Status*) = nullptr;
+    int (*Request_get_status_some)(int, const MPI_Request*, int*, int*, MPI_Status*) = nullptr;
     // Of fault tolerance, an extension: nullptr where the vendor has none.
     int (*Comm_revoke)(MPI_Comm) = nullptr;
     // Sessions, of MPI-4: nullptr where the vendor has none.
