@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Makes libraries and programs that need glibc alone, 2.28 or newer (src/portable), of what this machine has:
+# Makes libraries and programs that need glibc (2.28 or newer) and its unwinder alone (src/portable), of what this machine has:
 #   hcoll_hwloc      hwloc: inside of what links it where there is an archive of it, else the shared library
 #   hcoll_portable   for what is to be carried to other machines: the C++ run-time inside, and stand-ins for newer functions of glibc
 #   hcoll_portable_program   the same for a program
@@ -47,9 +47,11 @@ function(hcoll_why_not_portable out)
 endfunction()
 
 macro(hcoll_set_up_portable)
-    option(HCOLL_PORTABLE "hwloc and the C++ run-time inside of libraries and programs, which then need glibc 2.28 alone" ON)
-    # Before 2.34, libdl and libpthread had the functions that libc has now.
-    set(portable_options -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL
+    option(HCOLL_PORTABLE "hwloc and the C++ run-time inside of libraries and programs, which then need glibc 2.28 and libgcc_s alone" ON)
+    # libgcc_s is the unwinder, which a process has one of: exceptions and cancellations of the application pass through the library's
+    # frames. glibc itself loads it where a thread is cancelled, so every system has it. Before 2.34, libdl and libpthread had the functions that libc
+    # has now.
+    set(portable_options -static-libstdc++ -Wl,--exclude-libs,ALL
         -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state)
     add_library(hcoll_hwloc INTERFACE)
     add_library(hcoll_portable INTERFACE)

@@ -5,7 +5,7 @@
 usage: completion.py FOLDER NAME=PROGRAM...
 
 Writes FOLDER/bash/NAME and FOLDER/zsh/_NAME: options, files after them, and for hcollrun the command that it starts. NAME may be several names
-(hcoll-bench.mpich,hcoll-bench.openmpi), the first of which names the file.
+(hcoll-bench.mpich,hcoll-bench.openmpi): each has a file for bash, which looks for that; the first of them names that for zsh.
 """
 
 import pathlib
@@ -36,8 +36,9 @@ def of_zsh(names, program):
     lines = [f"#compdef {' '.join(names)}", "# Made by deploy/completion.py.", "_arguments \\"]
     for name, option in long_names(program):
         text = re.sub(r"(['\[\]:\\`$])", lambda match: "'\\''" if match.group() == "'" else "\\" + match.group(), option.text)
-        value = f"{'=' if option.value else ''}"
-        lines.append(f"    '{name}{value}[{text}]{':' + option.value.split('=')[0].split(':')[0].lower() + ':_files' if option.value else ''}' \\")
+        value = ("=-" if option.may_lack_value else "=") if option.value else ""
+        colon = "::" if option.may_lack_value else ":"
+        lines.append(f"    '{name}{value}[{text}]{colon + option.value.split('=')[0].split(':')[0].lower() + ':_files' if option.value else ''}' \\")
     lines.append("    '*::command:_normal'" if names[0] == "hcollrun" else "    '*:file:_files'")
     return "\n".join(lines) + "\n"
 
@@ -53,7 +54,8 @@ def main(arguments):
             names, _, program = argument.partition("=")
             names = names.split(",")
             text = made(names, help_text.of_program(names[0], [program]))
-            (folder / shell / (prefix + names[0])).write_text(text, encoding="utf-8")
+            for name in names if shell == "bash" else names[:1]:
+                (folder / shell / (prefix + name)).write_text(text, encoding="utf-8")
     return 0
 
 

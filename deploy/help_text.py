@@ -11,6 +11,7 @@ class Option:
     names: list  # -h, --help
     value: str  # what it takes, as TEXT; empty for a switch
     text: str
+    may_lack_value: bool = False
 
 
 @dataclasses.dataclass
@@ -40,8 +41,8 @@ def _head_options_of(text):
     options = []
     for line in text.splitlines():
         begin = re.match(r" {2,}(--.*?)(?: {2,}(.*))?$", line)
-        for name, value in re.findall(r"(--[\w-]+)(?:\[?[= ]([A-Zw]\S*))?", begin.group(1) if begin else ""):
-            options.append(Option([name], value.rstrip("],"), begin.group(2) or ""))
+        for name, bracket, value in re.findall(r"(--[\w-]+)(?:(\[?)[= ]([A-Zw]\S*))?", begin.group(1) if begin else ""):
+            options.append(Option([name], value.rstrip("],"), re.sub(r" {2,}", "; ", begin.group(2) or ""), bracket == "["))
     return options
 
 

@@ -75,7 +75,9 @@ def settings_page(version, info):
 def program_page(version, program):
     first, _, more = program.about.partition("\n")
     sentence = re.split(r"(?<=\.)\s", first.strip(), maxsplit=1)
-    body = [f".SH SYNOPSIS\n.B {escaped(program.name)}\n.RI [ options ]", ".SH DESCRIPTION", escaped(" ".join(sentence))]
+    usage = re.search(r"usage: \S+ (.*)", program.after)
+    words = f".I {escaped(usage.group(1))}" if usage else ".RI [ options ]"
+    body = [f".SH SYNOPSIS\n.B {escaped(program.name)}\n{words}", ".SH DESCRIPTION", escaped(" ".join(sentence))]
     if more.strip():
         body.append(f".PP\n.nf\n{escaped(more.strip())}\n.fi")
     if program.options and not program.after.startswith("usage:"):

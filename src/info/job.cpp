@@ -14,6 +14,7 @@
 #include "hcoll/build.h"
 #include "intercept/entry/backend.h"
 #include "topology/place_json.hpp"
+#include "tuning/settings.hpp"
 
 namespace hcoll::info {
 
@@ -33,7 +34,14 @@ struct Loaded {
     MpiLibrary library;
 };
 
+// As libhcoll.so tells it (stub.c).
 std::string flavour_of(const std::string& version) {
+    if (const char* set = std::getenv("LIBHCOLL_MPI"); set != nullptr) {
+        std::vector<std::string> ignored;
+        const MpiFlavour flavour = parse_settings({{"LIBHCOLL_MPI", set}}, ignored).mpi_flavour;
+        if (flavour == MpiFlavour::none) return "";
+        if (flavour != MpiFlavour::automatic) return std::string(mpi_flavour_names[static_cast<std::size_t>(flavour)]);
+    }
 #define HCOLL_FLAVOUR(text, flavour) \
     if (version.find(text) != std::string::npos) return flavour;
 #include "intercept/entry/flavours.def"

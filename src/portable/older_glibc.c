@@ -13,13 +13,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -75,10 +73,6 @@ OLDER(int, pthread_setname_np, (pthread_t thread, const char* name), (thread, na
 OLDER(int, pthread_getaffinity_np, (pthread_t thread, size_t bytes, cpu_set_t* set), (thread, bytes, set), "2.3.4")
 OLDER(int, pthread_setaffinity_np, (pthread_t thread, size_t bytes, const cpu_set_t* set), (thread, bytes, set),
       "2.3.4")
-/* libgcc asks by this one whether there are threads. */
-extern int older_key_create(pthread_key_t* key, void (*destroy)(void*));
-__asm__(".symver older_key_create, __pthread_key_create@" SINCE("2.2.5"));
-HIDDEN int __pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) { return older_key_create(key, destroy); }
 
 OLDER(double, exp2, (double x), (x), "2.2.5")
 OLDER(double, log2, (double x), (x), "2.2.5")
@@ -140,37 +134,4 @@ HIDDEN uint32_t arc4random(void) {
         close(file);
     }
     return number;
-}
-
-/* 2.35, for the unwinder that is inside: which object has this instruction, and where are its tables? */
-struct sought {
-    uintptr_t instruction;
-    struct dl_find_object* found;
-};
-
-static int is_object_of(struct dl_phdr_info* object, size_t bytes, void* argument) {
-    (void)bytes;
-    const struct sought* sought = argument;
-    uintptr_t begin = UINTPTR_MAX, end = 0, tables = 0;
-    int has_instruction = 0;
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-        const ElfW(Phdr)* segment = &object->dlpi_phdr[i];
-        const uintptr_t first = object->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_GNU_EH_FRAME) tables = first;
-        if (segment->p_type != PT_LOAD) continue;
-        if (first < begin) begin = first;
-        if (first + segment->p_memsz > end) end = first + segment->p_memsz;
-        if (sought->instruction >= first && sought->instruction < first + segment->p_memsz) has_instruction = 1;
-    }
-    if (!has_instruction || tables == 0) return 0;
-    sought->found->dlfo_map_start = (void*)begin;
-    sought->found->dlfo_map_end = (void*)end;
-    sought->found->dlfo_eh_frame = (void*)tables;
-    return 1;
-}
-
-HIDDEN int _dl_find_object(void* instruction, struct dl_find_object* found) {
-    memset(found, 0, sizeof *found);
-    struct sought sought = {(uintptr_t)instruction, found};
-    return dl_iterate_phdr(is_object_of, &sought) == 1 ? 0 : -1;
 }

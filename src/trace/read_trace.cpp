@@ -2,6 +2,7 @@
 #include "trace/read_trace.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

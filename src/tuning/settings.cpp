@@ -449,10 +449,11 @@ const std::vector<Setting>& registry() {
         {"LIBHCOLL_MPI", "name", "auto, mpich, openmpi or none",
          "what the MPI library is, where libhcoll does not recognize it by its version: of MPICH's ABI (MPICH, Intel "
          "MPI, Cray MPICH, MVAPICH) or Open "
-         "MPI's; none leaves everything to it. Not checked: with the wrong one the program crashes",
+         "MPI's; none leaves everything to it. Not agreed by ranks, and not checked: with the wrong one the program "
+         "crashes",
          false,
          [](Settings& settings, std::string_view text) -> Problem {
-             return parse_name(text, mpi_flavour_names, "MPI library", settings.mpi_flavour);
+             return parse_name(text, mpi_flavour_names, "ABI", settings.mpi_flavour);
          },
          [](const Settings& settings) {
              return std::string(mpi_flavour_names[static_cast<std::size_t>(settings.mpi_flavour)]);

@@ -3,6 +3,7 @@
 
 import glob
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -19,6 +20,9 @@ module {command}
 echo "preload=$LD_PRELOAD"
 echo "info=$(LD_PRELOAD= command -v hcoll-info)"
 echo "root=$LIBHCOLL_ROOT"
+unset LD_PRELOAD
+echo "manual=$(man -w libhcoll 2>/dev/null)"
+man -w man >/dev/null 2>&1 && echo "others=there"
 """
 
 
@@ -44,10 +48,14 @@ class Module(unittest.TestCase):
                     self.assertEqual(loaded["info"], str(prefix / "bin" / "hcoll-info"))
                     self.assertEqual(loaded["root"], str(prefix))
                     self.assertTrue(os.path.exists(library))
+                    if shutil.which("man") is not None and (prefix / "share" / "man").exists():
+                        self.assertIn(str(prefix), loaded["manual"])
+                        before, _ = shell(init, folder, "avail")
+                        self.assertEqual(loaded.get("others"), before.get("others"))
                     twice, _ = shell(init, folder, "load libhcoll; module load libhcoll")
                     self.assertEqual(twice, loaded)
                     gone, _ = shell(init, folder, "load libhcoll; module unload libhcoll")
-                    self.assertEqual(gone, {"preload": "/tool/libtool.so", "info": "", "root": ""})
+                    self.assertEqual([gone[name] for name in ("preload", "info", "root", "manual")], ["/tool/libtool.so", "", "", ""])
                     print(f"{system}: well")
 
 

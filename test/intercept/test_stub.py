@@ -61,8 +61,9 @@ class Stub(unittest.TestCase):
             with open(backend, "wb") as file:
                 file.write(re.sub(rb"(\d+\.\d+\.\d+-)[0-9a-f]{12}\0", rb"\g<1>000000000000\0", code))
             self.expect(run("fake_program.lacking", preload=mixed), [backend + " is of another build (", "-000000000000) than libhcoll.so"])
-            for length in (0, 100, len(code) // 2, len(code) - 1):
+            for length, whole in ((0, 0), (100, 0), (len(code) // 2, 0), (len(code) - 1, 0), (len(code) // 2, len(code))):
                 os.truncate(backend, length)
+                os.truncate(backend, max(length, whole))
                 self.expect(run("fake_program.lacking", preload=mixed), [backend + " is there in part only"])
                 with open(backend, "wb") as file:
                     file.write(code)
@@ -74,7 +75,8 @@ class Stub(unittest.TestCase):
             self.expect(run("fake_program.unknown", preload=f"{LIBRARY} {LIBRARY}"), ["not one that libhcoll knows"])
 
     def test_a_setting_says_what_the_mpi_library_is(self):
-        self.expect(run("fake_program.unknown", LIBHCOLL_MPI="openmpi"), ["has no PMPI_"])
+        for name in ("openmpi", "OpenMPI"):
+            self.expect(run("fake_program.unknown", LIBHCOLL_MPI=name), ["has no PMPI_"])
         self.expect(run("fake_program.lacking", LIBHCOLL_MPI="none"), [], lines=0)
         self.expect(run("fake_program.lacking", LIBHCOLL_MPI="auto"), ["has no PMPI_"])
         # What it could be is said by whoever reads the settings, and the MPI library is recognized as ever.

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "hcoll/build.h"
@@ -140,7 +141,7 @@ static const char* flavour_of_vendor(void) {
     static const char* const settable[] = {"mpich", "openmpi"};
     const char* set = getenv("LIBHCOLL_MPI");
     for (size_t i = 0; set != NULL && i < sizeof settable / sizeof *settable; ++i)
-        if (strcmp(set, settable[i]) == 0) return settable[i];
+        if (strcasecmp(set, settable[i]) == 0) return settable[i];
     int (*abi_get_version)(int*, int*) = (int (*)(int*, int*))dlsym(vendor.handle, "PMPI_Abi_get_version");
     int major = -1, minor = -1;
     if (abi_get_version != NULL && abi_get_version(&major, &minor) == 0 && major >= 1) return NULL;
@@ -191,18 +192,24 @@ static int is_whole(const char* path) {
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return 1; /* dlopen says why */
     ElfW(Ehdr) head;
-    const int has_head = read(file, &head, sizeof head) == (ssize_t)sizeof head;
-    const off_t end = lseek(file, 0, SEEK_END);
+    ElfW(Shdr) names; /* of sections: the last of the table as linkers write it */
+    int is_there =
+        pread(file, &head, sizeof head, 0) == (ssize_t)sizeof head && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0;
+    if (is_there) {
+        const off_t end = lseek(file, 0, SEEK_END);
+        const off_t place = (off_t)(head.e_shoff + (size_t)head.e_shstrndx * sizeof names);
+        is_there = (uint64_t)end >= head.e_shoff + (uint64_t)head.e_shnum * sizeof names &&
+                   pread(file, &names, sizeof names, place) == (ssize_t)sizeof names && names.sh_type == SHT_STRTAB;
+    }
     close(file);
-    return has_head && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
-           (uint64_t)end >= head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
+    return is_there;
 }
 
 static const struct hcoll_backend* load_backend(void) {
     int line_length = (int)strcspn(vendor.version_text, "\n");
     if (line_length > 120) line_length = 120;
     const char* set = getenv("LIBHCOLL_MPI");
-    if (set != NULL && strcmp(set, "none") == 0) return NULL;
+    if (set != NULL && strcasecmp(set, "none") == 0) return NULL;
     const char* flavour = flavour_of_vendor();
     if (flavour == NULL) {
         say("this MPI library is not one that libhcoll knows, so collectives stay with it: %.*s (LIBHCOLL_MPI=mpich or "

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by scripts/release and scripts/newest, after setup.sh: other releases of Debian, in folders.
+#
+#   hcoll_require_roots            ends the script where no such root can be made
+#   hcoll_root RELEASE FOLDER PACKAGE...    makes the root if it is not there; installs what is missing in it
+#   hcoll_in_root FOLDER SCRIPT ARGUMENT... runs the text of a script there, as sh does; the tree is /source, to be read
+#
+# shellcheck shell=bash
+
+hcoll_require_roots() {
+    [ "$(id -u)" = 0 ] || die 2 "other releases of Debian are run in a chroot, which needs root"
+    command -v debootstrap >/dev/null || die 2 "debootstrap is missing; on Debian: apt-get install --no-install-recommends debootstrap"
+}
+
+hcoll_root() {
+    local release=$1 root=$2
+    shift 2
+    if [ ! -e "$root/made" ]; then
+        rm -rf "$root"
+        mkdir -p "$(dirname "$root")"
+        debootstrap --variant=minbase "$release" "$root" || return 1
+        touch "$root/made"
+    fi
+    # MPICH looks for its own host by name.
+    if ! grep -qs "$(hostname)" "$root/etc/hosts"; then
+        printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$(hostname)" >>"$root/etc/hosts"
+    fi
+    if chroot "$root" dpkg-query -W "$@" >/dev/null 2>&1; then return 0; fi
+    # shellcheck disable=SC2016
+    chroot "$root" sh -c 'export DEBIAN_FRONTEND=noninteractive
+        apt-get -q update -o Acquire::Check-Valid-Until=false && apt-get -q -y install --no-install-recommends "$@"' apt "$@"
+}
+
+# In a mount namespace of its own, so that nothing stays mounted. The root of a process has to be a mount point.
+hcoll_in_root() {
+    local root=$1
+    shift
+    mkdir -p "$root/source"
+    # shellcheck disable=SC2016
+    unshare --mount --propagation private sh -c 'root=$1 source=$2
+        shift 2
+        mount --bind "$root" "$root" && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" &&
+            mount --bind -o ro "$source" "$root/source" && exec chroot "$root" sh -c "$@"' sh "$root" "$HCOLL_ROOT" "$@"
+}
