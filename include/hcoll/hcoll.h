@@ -12,11 +12,18 @@
  * and while no other thread of the process is inside a collective call. These two levels are consumed by libhcoll; any
  * other level is passed on, with its further arguments, to profiling tools and the MPI library. Without libhcoll the MPI
  * library ignores both levels.
+ *
+ * MPI_Comm_split_type by MPI_COMM_TYPE_SHARED with the key HCOLL_INFO_NODES in its MPI_Info, set to anything on all ranks, gives
+ * the ranks of each node as libhcoll sees it, in the order of the communicator; so does hcoll-tune ask. These may be more
+ * than the MPI library says are on a node, and then have no memory of MPI_Win_allocate_shared in common. Without libhcoll the MPI library
+ * ignores the key.
  */
 #ifndef HCOLL_HCOLL_H
 #define HCOLL_HCOLL_H
 
 #define HCOLL_PCONTROL_VENDOR 484800
 #define HCOLL_PCONTROL_OWN 484801
+
+#define HCOLL_INFO_NODES "libhcoll_nodes"
 
 #endif

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "hcoll/hcoll.h"
 #include "topology/place.hpp"
 #include "topology/seats_of_places.hpp"
 #include "topology/virtual_layout.hpp"
@@ -69,7 +70,11 @@ Placement find_allocation(const Job& job, const Settings& settings) {
     std::vector<Seat> seats;
     if (!settings.topology.is_automatic() && !settings.topology.seats(job.ranks, seats)) return Placement(seats);
     MPI_Comm node = MPI_COMM_NULL;
-    require_mpi(PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    MPI_Info as_the_library = MPI_INFO_NULL;
+    require_mpi(PMPI_Info_create(&as_the_library));
+    require_mpi(PMPI_Info_set(as_the_library, HCOLL_INFO_NODES, "1"));
+    require_mpi(PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, as_the_library, &node));
+    require_mpi(PMPI_Info_free(&as_the_library));
     int leader = job.rank;
     require_mpi(PMPI_Bcast(&leader, 1, MPI_INT, 0, node));
     require_mpi(PMPI_Comm_free(&node));

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The wrappers of what makes communicators: they are passed on. A communicator of processes that are known to run this library may be set up
 // right here, where all of them wait for all; and a process that meets others which were not started with it remembers that.
+#include "hcoll/hcoll.h"
 #include "intercept/calls/guarded.hpp"
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/communicator/communicator.hpp"
+#include "intercept/process/errors_return.hpp"
+#include "intercept/process/gather_places.hpp"
 #include "intercept/process/process.hpp"
 
 namespace hcoll {
@@ -14,6 +17,14 @@ namespace {
 int born(int status, const MPI_Comm* made) {
     if (status != MPI_SUCCESS || made == nullptr || *made == MPI_COMM_NULL) return status;
     return guarded(*made, [&] { return Communicator::note_birth(*made); });
+}
+
+// Does the program want to know which ranks libhcoll takes for those of a node?
+bool asks_for_nodes(int type, MPI_Info info) {
+    if (type != MPI_COMM_TYPE_SHARED || info == MPI_INFO_NULL) return false;
+    int length = 0;
+    int is_there = 0;
+    return mpi.Info_get_valuelen(info, HCOLL_INFO_NODES, &length, &is_there) == MPI_SUCCESS && is_there != 0;
 }
 
 }  // namespace
@@ -35,6 +46,13 @@ int wrap_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
 }
 
 int wrap_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
+    if (made != nullptr && asks_for_nodes(type, info)) {
+        {
+            const ErrorsReturn errors_return(comm);
+            *made = make_node_communicator(comm);
+        }
+        if (*made != MPI_COMM_NULL) return born(MPI_SUCCESS, made);
+    }
     return born(onward.Comm_split_type(comm, type, key, info, made), made);
 }
 
