@@ -2,7 +2,8 @@
 // Preloaded: as if the system had no memory for libhcoll, and for nobody else. The test program finds the two functions by dlsym.
 //
 // An allocation is the library's if the nearest function above it that is neither C++'s runtime nor the formatter's lies in a backend
-// (libhcoll-*.so): a string that grows allocates inside of libstdc++.
+// (libhcoll-*.so): a string that grows allocates inside of libstdc++. A backend may have these inside of it, operator new included, so what is
+// stood in for are the C library's functions, which that calls.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/types.h>
@@ -13,7 +14,6 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
-#include <new>
 
 namespace {
 
@@ -67,12 +67,6 @@ void* fail_or(Allocate&& allocate) {
     return nullptr;
 }
 
-template <typename Allocate>
-void* throw_or(Allocate&& allocate) {
-    if (fails()) throw std::bad_alloc();
-    return allocate();
-}
-
 }  // namespace
 
 // From now on this thread's allocations of the library fail, the number `first` (from 0) and so many in a row.
@@ -86,30 +80,9 @@ extern "C" std::uint64_t hcoll_test_end_failing() {
     return failing.seen;
 }
 
-void* operator new(std::size_t bytes) {
-    static auto* next = next_of<void*(std::size_t)>("_Znwm");
-    return throw_or([&] { return next(bytes); });
-}
-
-void* operator new[](std::size_t bytes) {
-    static auto* next = next_of<void*(std::size_t)>("_Znam");
-    return throw_or([&] { return next(bytes); });
-}
-
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    static auto* next = next_of<void*(std::size_t, std::align_val_t)>("_ZnwmSt11align_val_t");
-    return throw_or([&] { return next(bytes, alignment); });
-}
-
-void* operator new[](std::size_t bytes, std::align_val_t alignment) {
-    static auto* next = next_of<void*(std::size_t, std::align_val_t)>("_ZnamSt11align_val_t");
-    return throw_or([&] { return next(bytes, alignment); });
-}
-
-void* operator new[](std::size_t bytes, std::align_val_t alignment, const std::nothrow_t& no_throw) noexcept {
-    static auto* next =
-        next_of<void*(std::size_t, std::align_val_t, const std::nothrow_t&)>("_ZnamSt11align_val_tRKSt9nothrow_t");
-    return fail_or([&] { return next(bytes, alignment, no_throw); });
+extern "C" void* malloc(std::size_t bytes) {
+    static auto* next = next_of<void*(std::size_t)>("malloc");
+    return fail_or([&] { return next(bytes); });
 }
 
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
