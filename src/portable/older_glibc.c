@@ -101,7 +101,7 @@ HIDDEN int lstat64(const char* restrict path, struct stat64* restrict status) {
 }
 
 /* 2.32. The C++ run-time counts references without atomics where it is true: there may always be threads here. */
-HIDDEN char __libc_single_threaded = 0;
+HIDDEN char __libc_single_threaded = 0; /* NOLINT(readability-identifier-naming): glibc's name */
 
 /* 2.30, for waits of std::condition_variable that a steady clock ends. Who waits looks at the time again and goes on waiting, so a
  * system clock that is set meanwhile ends the wait too early or too late once. */

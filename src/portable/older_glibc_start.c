@@ -12,6 +12,7 @@
 typedef int main_function(int, char**, char**);
 typedef void constructor(int, char**, char**);
 
+/* NOLINTBEGIN(readability-identifier-naming): names of the linker and of glibc */
 extern constructor* const __init_array_start[] __attribute__((visibility("hidden")));
 extern constructor* const __init_array_end[] __attribute__((visibility("hidden")));
 
@@ -30,3 +31,4 @@ __attribute__((visibility("hidden"))) int __libc_start_main(main_function* main,
     (void)init;
     return older_start(main, argc, argv, run_constructors, fini, loader_fini, stack_end);
 }
+/* NOLINTEND(readability-identifier-naming) */
