@@ -12,6 +12,7 @@ import installed
 # How a shell gets `module`.
 SYSTEMS = {"Environment Modules": ["/usr/share/modules/init/bash", "/usr/share/Modules/init/bash"],
            "Lmod": ["/usr/share/lmod/lmod/init/bash"]}
+FOUND = {system: init for system, inits in SYSTEMS.items() for init in inits if os.path.exists(init)}
 SCRIPT = """
 source "$0" >/dev/null 2>&1
 module use "$1"
@@ -34,14 +35,11 @@ def shell(init, folder, command):
 
 class Module(unittest.TestCase):
     def test_it_is_loaded_and_unloaded(self):
-        found = {system: init for system, inits in SYSTEMS.items() for init in inits if os.path.exists(init)}
-        if not found:
-            installed.skip("neither Environment Modules nor Lmod is here (Debian's environment-modules, lmod)")
         with installed.installation() as prefix:
             folder = str(prefix / "share" / "modulefiles")
             self.assertEqual(len(glob.glob(folder + "/libhcoll/*")), 1)
             library = str(prefix / "lib" / "libhcoll.so")
-            for system, init in found.items():
+            for system, init in FOUND.items():
                 with self.subTest(system):
                     loaded, errors = shell(init, folder, "load libhcoll")
                     self.assertEqual(loaded.get("preload"), f"/tool/libtool.so:{library}", errors)
@@ -60,4 +58,6 @@ class Module(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if not FOUND:
+        installed.skip("neither Environment Modules nor Lmod is here (Debian's environment-modules, lmod)")
     unittest.main(verbosity=2)
