@@ -49,7 +49,11 @@ bool ServedCommunicator::is_fatal() {
     MPI_Errhandler handler{};
     if (communicator_ == MPI_COMM_NULL || mpi.Comm_get_errhandler(communicator_, &handler) != MPI_SUCCESS) return false;
     bool is_fatal = handler == MPI_ERRORS_ARE_FATAL;
-#if defined(MPI_ERRORS_ABORT)
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+    // Of Open MPI 5 and newer, whichever mpi.h this was compiled with.
+    if (void* abort = openmpi_objects.ompi_mpi_errors_abort; abort != nullptr)
+        is_fatal = is_fatal || handler == static_cast<MPI_Errhandler>(abort);
+#elif defined(MPI_ERRORS_ABORT)
     is_fatal = is_fatal || handler == MPI_ERRORS_ABORT;
 #endif
     mpi.Errhandler_free(&handler);
