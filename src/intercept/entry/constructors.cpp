@@ -27,6 +27,14 @@ bool asks_for_nodes(int type, MPI_Info info) {
     return mpi.Info_get_valuelen(info, HCOLL_INFO_NODES, &length, &is_there) == MPI_SUCCESS && is_there != 0;
 }
 
+// It was made while errors returned, and has that from its origin.
+void take_errors_as(MPI_Comm origin, MPI_Comm made) {
+    MPI_Errhandler handler{};
+    if (mpi.Comm_get_errhandler(origin, &handler) != MPI_SUCCESS) return;
+    mpi.Comm_set_errhandler(made, handler);
+    mpi.Errhandler_free(&handler);
+}
+
 }  // namespace
 
 // Not what makes one, but what is said of one by all its ranks.
@@ -51,6 +59,7 @@ int wrap_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Co
             const ErrorsReturn errors_return(comm);
             *made = make_node_communicator(comm);
         }
+        if (*made != MPI_COMM_NULL) take_errors_as(comm, *made);
         if (*made != MPI_COMM_NULL) return born(MPI_SUCCESS, made);
     }
     return born(onward.Comm_split_type(comm, type, key, info, made), made);
