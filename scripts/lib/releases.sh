@@ -39,6 +39,6 @@ hcoll_in_root() {
     # shellcheck disable=SC2016
     unshare --mount --propagation private sh -c 'root=$1 source=$2
         shift 2
-        mount --bind "$root" "$root" && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" &&
+        mount --bind "$root" "$root" && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" &&
             mount --bind -o ro "$source" "$root/source" && exec chroot "$root" sh -c "$@"' sh "$root" "$HCOLL_ROOT" "$@"
 }

@@ -26,8 +26,12 @@ struct Candidate {
     const char* name;
     const char* launcher_variable;  // set by the launcher that belongs to it
 };
-constexpr Candidate candidates[] = {
-    {"libmpi.so.40", "OMPI_COMM_WORLD_RANK"}, {"libmpich.so.12", "PMI_RANK"}, {"libmpi.so.12", "PMI_RANK"}};
+constexpr Candidate candidates[] = {{"libmpi.so.40", "OMPI_COMM_WORLD_RANK"},
+                                    {"libmpich.so.12", "PMI_RANK"},
+                                    {"libmpi.so.12", "PMI_RANK"},
+                                    {"libmpi_abi.so.1", "PMI_RANK"}};
+
+constexpr const char* standard_abi = "mpi-abi";
 
 struct Loaded {
     void* handle = nullptr;
@@ -35,13 +39,18 @@ struct Loaded {
 };
 
 // As libhcoll.so tells it (stub.c).
-std::string flavour_of(const std::string& version) {
+std::string flavour_of(void* handle, const std::string& version) {
     if (const char* set = std::getenv("LIBHCOLL_MPI"); set != nullptr) {
         std::vector<std::string> ignored;
         const MpiFlavour flavour = parse_settings({{"LIBHCOLL_MPI", set}}, ignored).mpi_flavour;
         if (flavour == MpiFlavour::none) return "";
+        if (flavour == MpiFlavour::abi) return standard_abi;
         if (flavour != MpiFlavour::automatic) return std::string(mpi_flavour_names[static_cast<std::size_t>(flavour)]);
     }
+    auto* abi_version = reinterpret_cast<int (*)(int*, int*)>(dlsym(handle, "PMPI_Abi_get_version"));
+    int major = -1;
+    int minor = -1;
+    if (abi_version != nullptr && abi_version(&major, &minor) == 0 && major >= 1) return major == 1 ? standard_abi : "";
 #define HCOLL_FLAVOUR(text, flavour) \
     if (version.find(text) != std::string::npos) return flavour;
 #include "intercept/entry/flavours.def"
@@ -63,7 +72,8 @@ Loaded load(const std::string& name) {
     text.resize(std::strlen(text.data()));
     const link_map* map = nullptr;
     dlinfo(loaded.handle, RTLD_DI_LINKMAP, &map);
-    loaded.library = {map != nullptr ? map->l_name : name, text.substr(0, text.find('\n')), flavour_of(text)};
+    loaded.library = {map != nullptr ? map->l_name : name, text.substr(0, text.find('\n')),
+                      flavour_of(loaded.handle, text)};
     for (char& letter : loaded.library.version)
         if (letter == '\t') letter = ' ';
     return loaded;

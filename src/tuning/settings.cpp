@@ -446,10 +446,11 @@ const std::vector<Setting>& registry() {
              return parse_name(text, log_level_names, "level", settings.log);
          },
          [](const Settings& settings) { return std::string(log_level_names[static_cast<std::size_t>(settings.log)]); }},
-        {"LIBHCOLL_MPI", "name", "auto, mpich, openmpi or none",
+        {"LIBHCOLL_MPI", "name", "auto, mpich, openmpi, abi or none",
          "what the MPI library is, where libhcoll does not recognize it by its version: of MPICH's ABI (MPICH, Intel "
-         "MPI, Cray MPICH, MVAPICH) or Open "
-         "MPI's; none leaves everything to it. Not agreed by ranks, and not checked: with the wrong one the program "
+         "MPI, Cray MPICH, MVAPICH), Open "
+         "MPI's, or the standard ABI of MPI 5.0; none leaves everything to it. Not agreed by ranks, and not checked: "
+         "with the wrong one the program "
          "crashes",
          false,
          [](Settings& settings, std::string_view text) -> Problem {

@@ -91,8 +91,8 @@ struct WatchLimit {
 };
 
 // LIBHCOLL_MPI: which ABI the MPI library has. libhcoll.so reads it itself (stub.c), before there are settings.
-enum class MpiFlavour : std::uint8_t { automatic, mpich, openmpi, none };
-inline constexpr std::string_view mpi_flavour_names[] = {"auto", "mpich", "openmpi", "none"};
+enum class MpiFlavour : std::uint8_t { automatic, mpich, openmpi, abi, none };
+inline constexpr std::string_view mpi_flavour_names[] = {"auto", "mpich", "openmpi", "abi", "none"};
 
 // LIBHCOLL_SETUP_CALLS=auto.
 inline constexpr std::uint64_t automatic_setup_calls = ~std::uint64_t{0};

@@ -2,6 +2,7 @@
 // The library's own reduction kernels beside MPI_Reduce_local: every operation on every predefined type that both take
 // gives the same bits, except where it is said here why not. In one process, without the library preloaded: the kernels
 // and the table that finds them are linked in.
+#include "../support/mpi_library.hpp"
 #include "../support/program.hpp"
 
 #include <dlfcn.h>
@@ -18,12 +19,6 @@ using namespace hcoll;
 using namespace hcoll::test;
 
 namespace {
-
-#if defined(HCOLL_FLAVOUR_OPENMPI)
-constexpr bool is_openmpi = true;
-#else
-constexpr bool is_openmpi = false;
-#endif
 
 using Random = std::mt19937_64;
 using Bytes = std::vector<std::byte>;
@@ -79,7 +74,7 @@ bool is_defined(Kind kind, MPI_Op op) {
 std::vector<Type> all_types() {
     std::vector<Type> types;
     const auto add = [&](MPI_Datatype type, const char* name, Kind kind, std::initializer_list<Scalar> scalars) {
-        if (type == MPI_DATATYPE_NULL) return;
+        if (!exists(type)) return;
         int size = 0;
         MPI_Aint lower_bound = 0;
         MPI_Aint extent = 0;
@@ -254,7 +249,7 @@ struct Element3 {
 // MIN and MAX of these types compare unsigned numbers as signed ones, or the other way round: MPICH before 4.1
 // (pmodels/mpich 6083) all unsigned types, Open MPI 4.1 two types. Ours must be right.
 bool vendor_confuses_signs(const Type& type) {
-    if constexpr (is_openmpi) return type.type == MPI_UNSIGNED_LONG || type.type == MPI_OFFSET;
+    if (is_openmpi()) return type.type == MPI_UNSIGNED_LONG || type.type == MPI_OFFSET;
     return type.kind == Kind::unsigned_integer;
 }
 
@@ -276,7 +271,7 @@ bool is_right_minimum_or_maximum(const Type& type, bool maximum, const Element3&
 // must wrap.
 bool vendor_saturates(const Type& type, MPI_Op op) {
     const bool is_integer = type.kind == Kind::signed_integer || type.kind == Kind::unsigned_integer;
-    return is_openmpi && op == MPI_SUM && is_integer && type.extent <= 2;
+    return is_openmpi() && op == MPI_SUM && is_integer && type.extent <= 2;
 }
 
 bool is_wrapped_sum(const Type& type, const Element3& element) {
@@ -344,7 +339,7 @@ bool may_differ(const Type& type, MPI_Op op, const Element3& element) {
                                std::memcmp(element.ours, element.left, type.extent) == 0;
         const bool is_undecided = is_nan(part, element.left) || is_nan(part, element.right) ||
                                   (is_zero(part, element.left) && is_zero(part, element.right));
-        if (is_openmpi && is_extreme && has_vectors && is_either && is_undecided) continue;
+        if (is_openmpi() && is_extreme && has_vectors && is_either && is_undecided) continue;
         return false;
     }
     return true;

@@ -5,6 +5,7 @@
 //   --with-init    MPI_Init before, MPI_Finalize after the sessions
 //   --level NAME   the thread level that sessions ask for
 //   --told NAME    the one that they are to be told
+#include "../support/mpi_library.hpp"
 #include "../support/persistent_call.hpp"
 #include "../support/timed_barrier.hpp"
 
@@ -72,13 +73,7 @@ void use(MPI_Comm comm) {
     use_nonblocking({"a communicator of a session", comm, rank, size});
 }
 
-bool mpi_breaks_when_started_again() {
-#ifdef MPICH_VERSION
-    return std::string_view(MPICH_VERSION).starts_with("4.0");
-#else
-    return false;
-#endif
-}
+bool mpi_breaks_when_started_again() { return is_mpich_of("4.0"); }
 
 struct Levels {
     std::string asked;

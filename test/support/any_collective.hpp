@@ -5,6 +5,7 @@
 #pragma once
 
 #include "guarded_buffer.hpp"
+#include "mpi_library.hpp"
 #include "persistent_call.hpp"
 #include "user_operation.hpp"
 
@@ -14,7 +15,8 @@
 #include <string_view>
 #include <utility>
 
-// Fortran's bindings, where a library of theirs is linked.
+// Fortran's bindings, where a library of theirs is linked. The standard ABI has none.
+#if !defined(MPI_ABI_VERSION)
 extern "C" {
 [[gnu::weak]] void mpi_bcast_(void*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);
 [[gnu::weak]] void mpi_reduce_(const void*, void*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);
@@ -26,6 +28,7 @@ extern "C" {
                                 MPI_Fint*);
 [[gnu::weak]] void mpi_allgather_(const void*, MPI_Fint*, MPI_Fint*, void*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);
 }
+#endif
 
 namespace hcoll::test::any {
 
@@ -39,7 +42,11 @@ inline bool is_reduction(What what) { return what == What::reduce || what == Wha
 inline bool has_root(What what) {
     return what == What::bcast || what == What::reduce || what == What::gather || what == What::scatter;
 }
+#if defined(MPI_ABI_VERSION)
+inline constexpr bool has_fortran() { return false; }
+#else
 inline bool has_fortran() { return mpi_bcast_ != nullptr && mpi_allgather_ != nullptr; }
+#endif
 
 // A communicator; of an inter-communicator this rank's group, and the other one's size.
 struct Place {
@@ -234,6 +241,9 @@ inline int run_large([[maybe_unused]] const Call& call, [[maybe_unused]] Buffers
 #endif
 }
 
+#if defined(MPI_ABI_VERSION)
+inline int run_fortran(const Call&, Buffers&) { return MPI_ERR_UNSUPPORTED_OPERATION; }
+#else
 inline int run_fortran(const Call& call, Buffers& buffers) {
     const Arguments a(call, buffers);
     MPI_Fint count = a.count;
@@ -253,6 +263,7 @@ inline int run_fortran(const Call& call, Buffers& buffers) {
     }
     return status;
 }
+#endif
 
 // Those that the library has in the background.
 inline bool may_be_in_background(What what) {
@@ -271,8 +282,8 @@ inline int begin(const Call& call, Buffers& buffers, MPI_Request* request) {
 
 // MPICH 4.0's own never end, now and then, on three or five ranks beside other collectives; random_nonblocking has those that run here.
 inline bool has_persistent() {
-#if defined(HCOLL_TEST_PERSISTENT) && !defined(MPICH_VERSION)
-    return true;
+#if defined(HCOLL_TEST_PERSISTENT)
+    return !is_mpich_of("4.0");
 #else
     return false;
 #endif
@@ -300,25 +311,21 @@ inline int make_persistent([[maybe_unused]] const Call& call, [[maybe_unused]] B
 }
 
 // What the MPI libraries under test are known to do wrong by themselves (as vendor_defects.hpp). `campaign.py --alone` finds them.
-inline bool vendor_fails([[maybe_unused]] const Call& call) {
-    [[maybe_unused]] const std::int64_t bytes = call.count * call.type->extent;
-    [[maybe_unused]] const bool is_rooted_elsewhere = has_root(call.what) && call.root != 0;
-    [[maybe_unused]] const bool is_in_background = call.form == Form::nonblocking || call.form == Form::persistent;
-#ifdef MPICH_VERSION
-    if (!std::string_view(MPICH_VERSION).starts_with("4.0")) return false;
-    if (call.what == What::reduce && call.in_place && is_rooted_elsewhere && !call.on->is_inter() && bytes > 2048)
-        return true;
-    // MPI_Ibcast between groups gives nothing; of others some never end.
-    if (is_in_background && call.on->is_inter()) return true;
-    // Blocks of types with gaps end in MPI_ERR_TRUNCATE.
-    const bool has_blocks = call.what == What::gather || call.what == What::scatter || call.what == What::allgather;
-    if (has_blocks && bytes > 512 && !call.type->is_dense()) return true;
-#endif
-#ifdef OMPI_MAJOR_VERSION
+inline bool vendor_fails(const Call& call) {
+    const std::int64_t bytes = call.count * call.type->extent;
+    const bool is_rooted_elsewhere = has_root(call.what) && call.root != 0;
+    const bool is_in_background = call.form == Form::nonblocking || call.form == Form::persistent;
+    if (is_mpich_of("4.0")) {
+        if (call.what == What::reduce && call.in_place && is_rooted_elsewhere && !call.on->is_inter() && bytes > 2048)
+            return true;
+        // MPI_Ibcast between groups gives nothing; of others some never end.
+        if (is_in_background && call.on->is_inter()) return true;
+        // Blocks of types with gaps end in MPI_ERR_TRUNCATE.
+        const bool has_blocks = call.what == What::gather || call.what == What::scatter || call.what == What::allgather;
+        if (has_blocks && bytes > 512 && !call.type->is_dense()) return true;
+    }
     // 4.1: scratch memory is written outside of its bounds.
-    if (is_reduction(call.what) && call.type->true_lower < 0 && (is_in_background || bytes > 4096)) return true;
-#endif
-    return false;
+    return is_openmpi() && is_reduction(call.what) && call.type->true_lower < 0 && (is_in_background || bytes > 4096);
 }
 
 }  // namespace hcoll::test::any

@@ -2,6 +2,7 @@
 // Every predefined datatype of MPI for C, C++ and Fortran that the MPI library at hand has.
 #pragma once
 
+#include "mpi_library.hpp"
 #include "test_type.hpp"
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace hcoll::test {
 // Adds the type unless the MPI library lacks it (null or of no size) or means another size by it.
 template <class T>
 void add_predefined(std::vector<TestType>& types, const char* name, MPI_Datatype handle, const OpList& operations) {
-    if (handle == MPI_DATATYPE_NULL) return;
+    if (!exists(handle)) return;
     int size = 0;
     check(MPI_Type_size(handle, &size));
     if (size == 0) return;
@@ -87,13 +88,19 @@ inline void add_pair_types(std::vector<TestType>& types) {
     HCOLL_ADD_TYPE(TwoInt, MPI_2INTEGER, ops::location);
 }
 
+#if defined(MPI_ABI_VERSION)
+using FortranInteger = int;  // which the standard ABI leaves to Fortran's compiler
+#else
+using FortranInteger = MPI_Fint;
+#endif
+
 inline void add_fortran_types(std::vector<TestType>& types) {
-    HCOLL_ADD_TYPE(MPI_Fint, MPI_INTEGER, ops::other_integer);
+    HCOLL_ADD_TYPE(FortranInteger, MPI_INTEGER, ops::other_integer);
     HCOLL_ADD_TYPE(float, MPI_REAL, ops::arithmetic);
     HCOLL_ADD_TYPE(double, MPI_DOUBLE_PRECISION, ops::arithmetic);
     HCOLL_ADD_TYPE(std::complex<float>, MPI_COMPLEX, ops::complex);
     HCOLL_ADD_TYPE(std::complex<double>, MPI_DOUBLE_COMPLEX, ops::complex);
-    HCOLL_ADD_TYPE(Logical<MPI_Fint>, MPI_LOGICAL, ops::logical);
+    HCOLL_ADD_TYPE(Logical<FortranInteger>, MPI_LOGICAL, ops::logical);
     HCOLL_ADD_TYPE(char, MPI_CHARACTER, ops::none);
     HCOLL_ADD_TYPE(std::int8_t, MPI_INTEGER1, ops::other_integer);
     HCOLL_ADD_TYPE(std::int16_t, MPI_INTEGER2, ops::other_integer);

@@ -5,27 +5,22 @@
 #pragma once
 
 #include "call.hpp"
-
-#include <string_view>
+#include "mpi_library.hpp"
 
 namespace hcoll::test {
 
 // Whether the MPI library crashes in this call, or gives wrong data.
-inline bool vendor_fails([[maybe_unused]] const Call& call) {
-#ifdef MPICH_VERSION
+inline bool vendor_fails(const Call& call) {
     // MPICH before 4.1 (pmodels/mpich 6540): an in-place MPI_Reduce to another root than 0 reads from MPI_IN_PLACE,
     // beyond 2 KB and with any operation.
-    const bool old = std::string_view(MPICH_VERSION).starts_with("4.0");
-    if (old && call.collective == Collective::reduce && call.in_place && call.root != 0 &&
+    if (is_mpich_of("4.0") && call.collective == Collective::reduce && call.in_place && call.root != 0 &&
         call.count * call.type->extent > 2048)
         return true;
-#endif
-#ifdef OMPI_MAJOR_VERSION
     // Open MPI 4.1: the ring algorithm of MPI_Allreduce writes outside of its scratch memory when the datatype has a
     // negative true lower bound.
-    if (call.collective == Collective::allreduce && call.type->true_lower < 0 && call.count * call.type->extent > 4096)
+    if (is_openmpi() && call.collective == Collective::allreduce && call.type->true_lower < 0 &&
+        call.count * call.type->extent > 4096)
         return true;
-#endif
     return false;
 }
 

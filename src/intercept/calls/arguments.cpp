@@ -12,8 +12,8 @@ namespace {
 
 // What the vendors' checks leave out (test/mpi/arguments.cpp): Open MPI looks at no buffer's address, MPICH at no MPI_IN_PLACE of a
 // rank that is not the root, nor of a Bcast.
-constexpr bool rejects_null_buffers = Process::vendor_kind() == VendorKind::mpich;
-constexpr bool rejects_foreign_in_place = Process::vendor_kind() != VendorKind::mpich;
+bool rejects_null_buffers() { return Process::vendor_kind() == VendorKind::mpich; }
+bool rejects_foreign_in_place() { return Process::vendor_kind() != VendorKind::mpich; }
 
 }  // namespace
 
@@ -40,7 +40,7 @@ Screening screen_elements(Communicator& communicator, std::int64_t count, MPI_Da
 Screening screen_buffer(const void* buffer, std::int64_t count, MPI_Datatype type) {
     if (buffer == MPI_IN_PLACE) return Screening::wrong(MPI_ERR_BUFFER);
     if (buffer == nullptr && count != 0 && !may_have_null_buffer(type))
-        return Screening::wrong(MPI_ERR_BUFFER, rejects_null_buffers);
+        return Screening::wrong(MPI_ERR_BUFFER, rejects_null_buffers());
     return Screening::fine();
 }
 
@@ -48,7 +48,7 @@ Screening screen_bcast(Communicator& communicator, const void* buffer, std::int6
                        int root) {
     if (root < 0 || root >= communicator.size()) return Screening::wrong(MPI_ERR_ROOT);
     if (const Screening elements = screen_elements(communicator, count, type); !elements.is_fine()) return elements;
-    if (buffer == MPI_IN_PLACE) return Screening::wrong(MPI_ERR_BUFFER, rejects_foreign_in_place);
+    if (buffer == MPI_IN_PLACE) return Screening::wrong(MPI_ERR_BUFFER, rejects_foreign_in_place());
     return screen_buffer(buffer, count, type);
 }
 
@@ -79,7 +79,7 @@ Screening screen_reduction(Communicator& communicator, Collective collective, st
                 reduction.send_buffer = MPI_IN_PLACE;
             }
         } else if (reduction.send_buffer == MPI_IN_PLACE) {
-            return Screening::wrong(MPI_ERR_BUFFER, rejects_foreign_in_place);
+            return Screening::wrong(MPI_ERR_BUFFER, rejects_foreign_in_place());
         }
         if (reduction.send_buffer != MPI_IN_PLACE)
             if (const Screening input = screen_buffer(reduction.send_buffer, count, reduction.type); !input.is_fine())

@@ -90,12 +90,12 @@ int wrap_Comm_disconnect(MPI_Comm* comm) {
 }
 
 int wrap_Comm_idup(MPI_Comm comm, MPI_Comm* duplicate, MPI_Request* request) {
-    if constexpr (Process::vendor_kind() == VendorKind::openmpi) Background::get().note_idup();
+    if (Process::vendor_kind() == VendorKind::openmpi) Background::get().note_idup();
     return onward.Comm_idup(comm, duplicate, request);
 }
 
 int wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* duplicate, MPI_Request* request) {
-    if constexpr (Process::vendor_kind() == VendorKind::openmpi) Background::get().note_idup();
+    if (Process::vendor_kind() == VendorKind::openmpi) Background::get().note_idup();
     return onward.Comm_idup_with_info(comm, info, duplicate, request);
 }
 

@@ -31,6 +31,7 @@ struct function {
 };
 
 static struct hcoll_vendor vendor;
+static int vendor_abi_version;            /* of the standard ABI, the major one; 0 where the vendor has its own */
 static void* tools[HCOLL_FUNCTION_COUNT]; /* the functions of profiling tools below libhcoll */
 
 /* The rank, where a launcher says it in the environment: used only to decide who prints. */
@@ -133,18 +134,33 @@ static int find_vendor(const void* return_address) {
     snprintf(path, sizeof path, "%s", map->l_name);
     vendor.path = path;
     vendor.version_text = text;
+    int (*get_abi_version)(int*, int*) = (int (*)(int*, int*))dlsym(handle, "PMPI_Abi_get_version");
+    int major = -1, minor = -1;
+    if (get_abi_version != NULL && map_of((const void*)get_abi_version) == map &&
+        get_abi_version(&major, &minor) == 0 && major >= 1)
+        vendor_abi_version = major;
     return 1;
+}
+
+/* A function of the vendor; NULL where it has none. A library of the standard ABI may lie above the implementation's own, whose functions of
+ * the same names take other handles: those are not meant. */
+static void* vendor_function(const char* name) {
+    void* function = dlsym(vendor.handle, name);
+    const void* probe = dlsym(vendor.handle, probe_name);
+    if (function != NULL && vendor_abi_version > 0 && map_of(function) != map_of(probe)) return NULL;
+    return function;
 }
 
 /* The backend for the ABI of the vendor; NULL where there is none. */
 static const char* flavour_of_vendor(void) {
-    static const char* const settable[] = {"mpich", "openmpi"};
+    static const struct {
+        const char* name;
+        const char* flavour;
+    } settable[] = {{"mpich", "mpich"}, {"openmpi", "openmpi"}, {"abi", "mpi-abi"}};
     const char* set = getenv("LIBHCOLL_MPI");
     for (size_t i = 0; set != NULL && i < sizeof settable / sizeof *settable; ++i)
-        if (strcasecmp(set, settable[i]) == 0) return settable[i];
-    int (*abi_get_version)(int*, int*) = (int (*)(int*, int*))dlsym(vendor.handle, "PMPI_Abi_get_version");
-    int major = -1, minor = -1;
-    if (abi_get_version != NULL && abi_get_version(&major, &minor) == 0 && major >= 1) return NULL;
+        if (strcasecmp(set, settable[i].name) == 0) return settable[i].flavour;
+    if (vendor_abi_version > 0) return vendor_abi_version == 1 ? "mpi-abi" : NULL;
     static const struct {
         const char* text;
         const char* flavour;
@@ -212,8 +228,8 @@ static const struct hcoll_backend* load_backend(void) {
     if (set != NULL && strcasecmp(set, "none") == 0) return NULL;
     const char* flavour = flavour_of_vendor();
     if (flavour == NULL) {
-        say("this MPI library is not one that libhcoll knows, so collectives stay with it: %.*s (LIBHCOLL_MPI=mpich or "
-            "openmpi says that it "
+        say("this MPI library is not one that libhcoll knows, so collectives stay with it: %.*s (LIBHCOLL_MPI=mpich, "
+            "openmpi or abi says that it "
             "has that ABI)",
             line_length, vendor.version_text);
         return NULL;
@@ -254,9 +270,9 @@ static void* tool_function(const char* mpi_name) {
         has_said = 1;
         return NULL;
     }
-    if (map == NULL || next == dlsym(vendor.handle, mpi_name)) return NULL;
+    if (map == NULL || next == vendor_function(mpi_name)) return NULL;
     /* Some vendors keep MPI_ and PMPI_ functions in two libraries. Tools have longer names (libmpiP.so). */
-    static const char* const vendor_names[] = {"libmpi.so", "libmpich.so", "libpmpi.so"};
+    static const char* const vendor_names[] = {"libmpi.so", "libmpich.so", "libpmpi.so", "libmpi_abi.so"};
     const char* base = base_name(map);
     for (size_t i = 0; i < sizeof vendor_names / sizeof *vendor_names; ++i)
         if (strncmp(base, vendor_names[i], strlen(vendor_names[i])) == 0) return NULL;
@@ -294,7 +310,7 @@ static const char* find_tools(void) {
     const char* past = NULL;
     for (int i = 0; i < HCOLL_FUNCTION_COUNT; ++i) {
         const char* name = functions[i].pmpi_name;
-        if (dlsym(vendor.handle, name) == NULL) continue;
+        if (vendor_function(name) == NULL) continue;
         tools[i] = tool_function(name + 1);
         const struct link_map* map = tools[i] != NULL ? map_of(tools[i]) : NULL;
         if (map == NULL || functions[i].takes_level || calls_by_symbol(map, name)) continue;
@@ -309,7 +325,7 @@ static void set_slot(int slot, void* target) { __atomic_store_n(&hcoll_slots[slo
 
 static void fill_slots(const struct hcoll_backend* backend) {
     for (int i = 0; i < HCOLL_FUNCTION_COUNT; ++i) {
-        void* pmpi = dlsym(vendor.handle, functions[i].pmpi_name);
+        void* pmpi = vendor_function(functions[i].pmpi_name);
         void* target = pmpi;
         if (pmpi == NULL)
             target = (void*)functions[i].missing;
@@ -324,7 +340,7 @@ static void fill_slots(const struct hcoll_backend* backend) {
 
 /* Only while the backend's wrappers are in force, and of functions that the MPI library has. */
 static void set_wrapper(int function, void* wrapper) {
-    if (dlsym(vendor.handle, functions[function].pmpi_name) == NULL) return;
+    if (vendor_function(functions[function].pmpi_name) == NULL) return;
     if (tools[function] == NULL || vendor.tools_below[function] != NULL) set_slot(2 * function, wrapper);
     set_slot(2 * function + 1, wrapper);
 }
@@ -358,7 +374,7 @@ __attribute__((visibility("hidden"))) void* hcoll_bind(unsigned slot, const void
     void* target = hcoll_slots[slot];
     /* While the backend is being loaded, this same thread came back through MPI: let the vendor answer. */
     if (state == BINDING)
-        target = dlsym(vendor.handle, functions[slot == LEVEL_SLOT ? HCOLL_FUNCTION_Pcontrol : slot / 2].pmpi_name);
+        target = vendor_function(functions[slot == LEVEL_SLOT ? HCOLL_FUNCTION_Pcontrol : slot / 2].pmpi_name);
     pthread_mutex_unlock(&mutex);
     return target;
 }

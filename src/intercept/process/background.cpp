@@ -19,22 +19,14 @@ Background* Background::instance_ = nullptr;
 
 namespace {
 
-#if defined(HCOLL_FLAVOUR_OPENMPI)
 // Open MPI calls it from every call that waits; what it has moved.
 int move_in_vendor_s_calls() {
     InFlight& in_flight = Background::get().in_flight();
     return in_flight.any() && in_flight.drive() ? 1 : 0;
 }
-#endif
 
 // Does every call of the vendor that waits move what is in flight?
-bool is_called_by_vendor() {
-#if defined(HCOLL_FLAVOUR_OPENMPI)
-    return mpi.opal_progress_register != nullptr;
-#else
-    return false;
-#endif
-}
+bool is_called_by_vendor() { return vendor_is_openmpi() && mpi.opal_progress_register != nullptr; }
 
 // Of this node, as far as is known: MPI_COMM_WORLD's, and a communicator's that may not be part of it.
 int ranks_here(int ranks_of_node) { return std::max({Process::get().placements().ranks_here(), ranks_of_node, 1}); }
@@ -112,10 +104,8 @@ bool Background::is_ready(int ranks_of_node, bool speaks) {
     if (mode == ProgressMode::thread && thread_ == nullptr && !start_thread(ranks_of_node, speaks)) return false;
     if (mode == ProgressMode::calls) {
         takes_calls_apart_ = true;
-#if defined(HCOLL_FLAVOUR_OPENMPI)
-        if (mpi.opal_progress_register != nullptr && mpi.opal_progress_register(&move_in_vendor_s_calls) == 0)
+        if (is_called_by_vendor() && mpi.opal_progress_register(&move_in_vendor_s_calls) == 0)
             takes_calls_apart_ = false;
-#endif
     }
     started_mode_ = mode;
     return true;
@@ -153,10 +143,8 @@ void Background::finish() {
     while (in_flight_.any()) help();
     const std::lock_guard lock(starting_);
     thread_.reset();
-#if defined(HCOLL_FLAVOUR_OPENMPI)
     if (started_mode_ == ProgressMode::calls && !takes_calls_apart_ && mpi.opal_progress_unregister != nullptr)
         mpi.opal_progress_unregister(&move_in_vendor_s_calls);
-#endif
     started_mode_ = ProgressMode::off;
     takes_collectives_apart_ = false;
 }

@@ -48,13 +48,8 @@ public:
     static void open(const Opening& opening);
     static bool is_open() { return instance_.get() != nullptr; }
 
-    static constexpr VendorKind vendor_kind() {
-#if defined(HCOLL_FLAVOUR_OPENMPI)
-        return VendorKind::openmpi;
-#else
-        return VendorKind::mpich;  // SimGrid's keeps to the same rules about arguments
-#endif
-    }
+    // SimGrid's keeps to MPICH's rules about arguments.
+    static VendorKind vendor_kind() { return vendor_is_openmpi() ? VendorKind::openmpi : VendorKind::mpich; }
     const std::shared_ptr<const AgreedSettings>& agreed() const { return *agreed_.load(std::memory_order_acquire); }
     // The same, by the rank whose settings hold for others: with the table that it reads, unless MPI_COMM_WORLD has agreed already.
     std::shared_ptr<const AgreedSettings> agreed_with_table();

@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <span>
 
+#include "progress/engine/simulation.hpp"
+
 namespace hcoll {
 
 namespace {
@@ -17,13 +19,14 @@ constexpr std::array c_complex{Element::complex_float32, Element::complex_float6
 constexpr std::array pairs_of_integers{Element::int_int};
 constexpr std::array pairs_of_reals{Element::two_floats, Element::two_doubles};
 constexpr std::array logicals{Element::logical8, Element::logical16, Element::logical32, Element::logical64};
-// How the vendor multiplies complex numbers of Fortran and C++.
-#if defined(HCOLL_FLAVOUR_MPICH)
-constexpr std::array other_complex{Element::plain_complex_float32, Element::plain_complex_float64,
+constexpr std::array plain_complex{Element::plain_complex_float32, Element::plain_complex_float64,
                                    Element::plain_complex_long_double};
-#else
-constexpr std::array other_complex = c_complex;
-#endif
+
+// How the vendor multiplies complex numbers of Fortran and C++.
+std::span<const Element> other_complex() {
+    if (is_simulated || vendor_is_openmpi()) return c_complex;
+    return plain_complex;
+}
 
 // Are Fortran's logicals 0 and 1, and anything but 0 true? They are what the compiler is that the vendor was built with.
 bool has_plain_logicals() {
@@ -48,8 +51,8 @@ public:
                                 MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T});
         add(reals, {MPI_FLOAT, MPI_DOUBLE, MPI_REAL, MPI_REAL4, MPI_REAL8, MPI_DOUBLE_PRECISION});
         add(c_complex, {MPI_C_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX});
-        add(other_complex, {MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16, MPI_CXX_FLOAT_COMPLEX,
-                            MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX});
+        add(other_complex(), {MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16, MPI_CXX_FLOAT_COMPLEX,
+                              MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX});
         add(logicals, {MPI_C_BOOL, MPI_CXX_BOOL});
         add(pairs_of_integers, {MPI_2INT, MPI_2INTEGER});
         add(pairs_of_reals, {MPI_2REAL, MPI_2DOUBLE_PRECISION});
@@ -76,7 +79,7 @@ public:
     const KernelRow* find(MPI_Datatype type) const {
         for (std::size_t i = first_slot(type);; i = (i + 1) % slots_.size()) {
             const Slot& slot = slots_[i];
-            if (slot.kernels == nullptr) return nullptr;
+            if (slot.kernels == nullptr) return find_of_fortran(type);
             if (slot.type != type) continue;
             if (slot.is_fortran_logical && !plain_logicals()) return nullptr;
             return slot.kernels;
@@ -100,14 +103,42 @@ private:
         return static_cast<std::size_t>((bits_of(type) * 0x9e3779b97f4a7c15U) >> 56U);  // 8 bits of Fibonacci hashing
     }
 
+#if defined(HCOLL_FLAVOUR_MPI_ABI)
+    // A vendor without Fortran may report an error where it is asked for the size of a type whose size Fortran's compiler decides. So only
+    // those that a program uses are asked for, each time.
+    static const KernelRow* find_of_fortran(MPI_Datatype type) {
+        struct Family {
+            MPI_Datatype type;
+            std::span<const Element> elements;
+        };
+        static const Family families[] = {{MPI_INTEGER, signed_integers},         {MPI_REAL, reals},
+                                          {MPI_DOUBLE_PRECISION, reals},          {MPI_COMPLEX, other_complex()},
+                                          {MPI_DOUBLE_COMPLEX, other_complex()},  {MPI_LOGICAL, logicals},
+                                          {MPI_2INTEGER, pairs_of_integers},      {MPI_2REAL, pairs_of_reals},
+                                          {MPI_2DOUBLE_PRECISION, pairs_of_reals}};
+        for (const Family& family : families) {
+            if (family.type != type || (type == MPI_LOGICAL && !plain_logicals())) continue;
+            for (const Element element : family.elements)
+                if (type_size(type) == element_bytes(element)) return row_of(element);
+        }
+        return nullptr;
+    }
+    static bool exists(MPI_Datatype type) { return size_of_standard_type(type) > 0; }
+#else
     // Types that this vendor lacks are null: a name for MPICH, an address for Open MPI.
     static bool exists(MPI_Datatype type) { return type != MPI_DATATYPE_NULL && type != MPI_Datatype{}; }
+    static const KernelRow* find_of_fortran(MPI_Datatype) { return nullptr; }
+#endif
 
     void put(MPI_Datatype type, Element element, bool is_fortran_logical = false) {
         if (!exists(type)) return;
         std::size_t i = first_slot(type);
         while (slots_[i].kernels != nullptr && slots_[i].type != type) i = (i + 1) % slots_.size();
-        slots_[i] = {type, &chosen_kernel_variant().table->rows[static_cast<std::size_t>(element)], is_fortran_logical};
+        slots_[i] = {type, row_of(element), is_fortran_logical};
+    }
+
+    static const KernelRow* row_of(Element element) {
+        return &chosen_kernel_variant().table->rows[static_cast<std::size_t>(element)];
     }
 
     // Each type is the element of its size.

@@ -3,6 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
 #include "progress/engine/simulation.hpp"
 
 namespace hcoll {
@@ -11,9 +15,23 @@ Vendor mpi;
 
 namespace {
 
+// A library of the standard ABI may lie above the implementation's own, which has functions of the same names for other handles: of
+// those that the upper one lacks the lower one's must not be taken.
+bool is_of_vendor([[maybe_unused]] void* handle, [[maybe_unused]] const void* function) {
+#if defined(HCOLL_FLAVOUR_MPI_ABI)
+    Dl_info vendor{};
+    Dl_info found{};
+    return dladdr(dlsym(handle, "PMPI_Get_library_version"), &vendor) != 0 && dladdr(function, &found) != 0 &&
+           vendor.dli_fbase == found.dli_fbase;
+#else
+    return true;
+#endif
+}
+
 template <typename Function>
 bool load(void* handle, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
+    void* symbol = dlsym(handle, name);
+    function = symbol != nullptr && is_of_vendor(handle, symbol) ? reinterpret_cast<Function>(symbol) : nullptr;
     return function != nullptr;
 }
 
@@ -42,6 +60,68 @@ std::string load_objects(void* handle) {
 }
 
 }  // namespace
+#endif
+
+#if defined(HCOLL_FLAVOUR_MPI_ABI)
+namespace {
+
+constexpr std::size_t first_type = 0x200;
+constexpr std::size_t type_count = 0x100;
+
+std::uint64_t number_of(MPI_Datatype type) { return reinterpret_cast<std::uintptr_t>(type); }
+
+std::array<std::uint8_t, type_count> make_type_sizes() {
+    std::array<std::uint8_t, type_count> sizes{};
+    const auto put = [&](MPI_Datatype type, std::size_t size) {
+        sizes.at(number_of(type) - first_type) = static_cast<std::uint8_t>(size);
+    };
+    // Those of a fixed size say it (MPI 5.0, 20.3.4).
+    for (MPI_Datatype type :
+         {MPI_INT8_T,   MPI_UINT8_T,  MPI_CHAR,     MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_BYTE,
+          MPI_INT16_T,  MPI_UINT16_T, MPI_INT32_T,  MPI_UINT32_T,    MPI_INT64_T,       MPI_UINT64_T,
+          MPI_LOGICAL1, MPI_LOGICAL2, MPI_LOGICAL4, MPI_LOGICAL8,    MPI_LOGICAL16,     MPI_INTEGER1,
+          MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8, MPI_INTEGER16,   MPI_REAL2,         MPI_REAL4,
+          MPI_REAL8,    MPI_REAL16,   MPI_COMPLEX4, MPI_COMPLEX8,    MPI_COMPLEX16,     MPI_COMPLEX32})
+        put(type, std::size_t{1} << ((number_of(type) >> 3U) & 7U));
+    put(MPI_AINT, sizeof(MPI_Aint));
+    put(MPI_COUNT, sizeof(MPI_Count));
+    put(MPI_OFFSET, sizeof(MPI_Offset));
+    put(MPI_PACKED, 1);
+    put(MPI_SHORT, sizeof(short));
+    put(MPI_INT, sizeof(int));
+    put(MPI_LONG, sizeof(long));
+    put(MPI_LONG_LONG, sizeof(long long));
+    put(MPI_UNSIGNED_SHORT, sizeof(unsigned short));
+    put(MPI_UNSIGNED, sizeof(unsigned));
+    put(MPI_UNSIGNED_LONG, sizeof(unsigned long));
+    put(MPI_UNSIGNED_LONG_LONG, sizeof(unsigned long long));
+    put(MPI_FLOAT, sizeof(float));
+    put(MPI_DOUBLE, sizeof(double));
+    put(MPI_LONG_DOUBLE, sizeof(long double));
+    for (MPI_Datatype type : {MPI_C_FLOAT_COMPLEX, MPI_CXX_FLOAT_COMPLEX}) put(type, 2 * sizeof(float));
+    for (MPI_Datatype type : {MPI_C_DOUBLE_COMPLEX, MPI_CXX_DOUBLE_COMPLEX}) put(type, 2 * sizeof(double));
+    for (MPI_Datatype type : {MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX})
+        put(type, 2 * sizeof(long double));
+    // Of pairs with gaps the elements alone.
+    put(MPI_FLOAT_INT, sizeof(float) + sizeof(int));
+    put(MPI_DOUBLE_INT, sizeof(double) + sizeof(int));
+    put(MPI_LONG_INT, sizeof(long) + sizeof(int));
+    put(MPI_2INT, 2 * sizeof(int));
+    put(MPI_SHORT_INT, sizeof(short) + sizeof(int));
+    put(MPI_LONG_DOUBLE_INT, sizeof(long double) + sizeof(int));
+    put(MPI_C_BOOL, sizeof(bool));
+    put(MPI_CXX_BOOL, sizeof(bool));
+    put(MPI_WCHAR, sizeof(wchar_t));
+    return sizes;
+}
+
+}  // namespace
+
+std::uint64_t size_of_standard_type(MPI_Datatype type) {
+    static const std::array<std::uint8_t, type_count> sizes = make_type_sizes();
+    const std::uint64_t place = number_of(type) - first_type;
+    return place < type_count ? sizes[place] : 0;
+}
 #endif
 
 std::string load_vendor(void* handle) {
@@ -90,14 +170,20 @@ std::string load_vendor(void* handle) {
     load(handle, "PMPI_Iallgather_c", mpi.Iallgather_c);
     load(handle, "PMPI_Ireduce_c", mpi.Ireduce_c);
     load(handle, "PMPI_Iallreduce_c", mpi.Iallreduce_c);
-#if defined(HCOLL_FLAVOUR_OPENMPI)
-    load(handle, "opal_progress_register", mpi.opal_progress_register);
-    load(handle, "opal_progress_unregister", mpi.opal_progress_unregister);
-#endif
+    // Of a library below, in all ABIs.
+    mpi.opal_progress_register = reinterpret_cast<int (*)(int (*)())>(dlsym(handle, "opal_progress_register"));
+    mpi.opal_progress_unregister = reinterpret_cast<int (*)(int (*)())>(dlsym(handle, "opal_progress_unregister"));
     load(handle, "PMPI_Type_get_envelope_c", mpi.Type_get_envelope_c);
     load(handle, "PMPI_Type_get_contents_c", mpi.Type_get_contents_c);
 #if defined(HCOLL_FLAVOUR_OPENMPI)
     if (missing.empty()) missing = load_objects(handle);
+#elif defined(HCOLL_FLAVOUR_MPI_ABI)
+    std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
+    int length = 0;
+    decltype(&MPI_Get_library_version) get_library_version = nullptr;
+    if (load(handle, "PMPI_Get_library_version", get_library_version) &&
+        get_library_version(text.data(), &length) == MPI_SUCCESS)
+        mpi.is_openmpi = text.find("Open MPI") != std::string::npos;
 #endif
     return missing;
 }

@@ -6,7 +6,8 @@
 // that libhcoll exports. Predefined handles that are addresses (Open MPI) are looked up in the same way.
 #pragma once
 
-#if !defined(HCOLL_FLAVOUR_OPENMPI) && !defined(HCOLL_FLAVOUR_MPICH) && !defined(HCOLL_FLAVOUR_SIMGRID)
+#if !defined(HCOLL_FLAVOUR_OPENMPI) && !defined(HCOLL_FLAVOUR_MPICH) && !defined(HCOLL_FLAVOUR_MPI_ABI) && \
+    !defined(HCOLL_FLAVOUR_SIMGRID)
 #error "a backend is compiled for one flavour of MPI"
 #endif
 
@@ -86,18 +87,30 @@ struct Vendor {
                         MPI_Request*) = nullptr;
     int (*Ireduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*) = nullptr;
     int (*Iallreduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*) = nullptr;
-#if defined(HCOLL_FLAVOUR_OPENMPI)
-    // Not of MPI: what its non-blocking collectives are moved by. Other libraries of its kind may lack them.
+    // Not of MPI: what Open MPI's non-blocking collectives are moved by. nullptr in other libraries.
     int (*opal_progress_register)(int (*)()) = nullptr;
     int (*opal_progress_unregister)(int (*)()) = nullptr;
-#endif
     int (*Ibcast_c)(void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Request*) = nullptr;
     int (*Type_get_envelope_c)(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*) = nullptr;
     int (*Type_get_contents_c)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int[], MPI_Aint[], MPI_Count[],
                                MPI_Datatype[]) = nullptr;
+#if defined(HCOLL_FLAVOUR_MPI_ABI)
+    bool is_openmpi = false;
+#endif
 };
 
 extern Vendor mpi;
+
+// Is it Open MPI's? Where the ABI is the standard's, its name tells.
+inline bool vendor_is_openmpi() {
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+    return true;
+#elif defined(HCOLL_FLAVOUR_MPI_ABI)
+    return mpi.is_openmpi;
+#else
+    return false;
+#endif
+}
 
 #if defined(HCOLL_FLAVOUR_OPENMPI)
 // The addresses of Open MPI's predefined objects, which its handles are.
@@ -117,9 +130,16 @@ extern OpenmpiObjects openmpi_objects;
 // Fills the tables from the vendor's handle (of dlopen). Returns the name of what is missing; empty where all is there.
 std::string load_vendor(void* handle);
 
+#if defined(HCOLL_FLAVOUR_MPI_ABI)
+// Bytes of a predefined type of the standard ABI, without a call; 0 of other types and of those of Fortran, whose sizes its compiler decides.
+std::uint64_t size_of_standard_type(MPI_Datatype type);
+#endif
+
 // Bytes of the type's signature. The vendor's own `int` cannot tell those of 2 GiB and more.
 inline std::uint64_t type_size(MPI_Datatype type) {
-#if defined(HCOLL_FLAVOUR_MPICH)
+#if defined(HCOLL_FLAVOUR_MPI_ABI)
+    if (const std::uint64_t size = size_of_standard_type(type); size > 0) return size;
+#elif defined(HCOLL_FLAVOUR_MPICH)
     // A predefined type's handle holds its size; part of the MPICH ABI since 2014, and far cheaper than a call.
     constexpr std::uint32_t kind_mask = 0xfc000000U;
     constexpr std::uint32_t predefined_type = 0x4c000000U;
