@@ -214,7 +214,7 @@ private:
 
     std::string reduction(const TableCall& call, std::size_t bytes, ElementType type, Operator op, int root,
                           bool in_place) {
-        constexpr std::array<MPI_Datatype, 3> types = {MPI_FLOAT, MPI_DOUBLE, MPI_INT};
+        const std::array<MPI_Datatype, 3> types = {MPI_FLOAT, MPI_DOUBLE, MPI_INT};
         const std::array<MPI_Op, 4> ops = {MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD};
         const std::size_t elements = bytes / element_size(type);
         const bool in_place_here = in_place && has_result(call, root);

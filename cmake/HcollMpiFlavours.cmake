@@ -4,6 +4,9 @@
 #   hcoll_mpi_<flavour>_headers  the headers alone: a backend links no MPI
 #   HCOLL_MPIEXEC_<flavour>, HCOLL_MPIFORT_<flavour>   launcher and Fortran wrapper (may be empty)
 # and the list HCOLL_FLAVOURS. A flavour is an ABI: `mpich` (MPICH, Intel MPI, Cray MPICH, MVAPICH) or `openmpi`.
+#
+# The standard ABI of MPI 5.0, `mpi-abi`, is there everywhere, as its header is in this tree: HCOLL_ABIS is HCOLL_FLAVOURS and that one. No test runs
+# under it alone, since its launcher and its library are those of some other.
 
 # What the compiler wrapper `wrapper` would add, as lists of include folders and of link arguments.
 function(hcoll_ask_wrapper wrapper out_includes out_links)
@@ -58,6 +61,35 @@ macro(hcoll_add_flavour wrapper)
     endif()
 endmacro()
 
+# Programs of the standard ABI are linked to a library that has its name and the names of its functions, and nothing else.
+function(hcoll_add_standard_abi)
+    set(header ${PROJECT_SOURCE_DIR}/src/mpi_abi/mpi.h)
+    add_library(hcoll_mpi_mpi-abi_headers INTERFACE)
+    target_include_directories(hcoll_mpi_mpi-abi_headers SYSTEM INTERFACE ${PROJECT_SOURCE_DIR}/src/mpi_abi)
+    file(STRINGS ${header} lines REGEX "^HCOLL_MPI_FUNCTION\\(")
+    set(text "/* The functions of ${header}, to be linked to. */\n")
+    foreach(line IN LISTS lines)
+        string(REGEX REPLACE "^[A-Z_]+\\([A-Za-z_]+, ([A-Za-z0-9_]+),.*" "\\1" name "${line}")
+        foreach(prefix MPI PMPI)
+            string(APPEND text "void ${prefix}_${name}(void);\nvoid ${prefix}_${name}(void) {}\n")
+        endforeach()
+    endforeach()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/mpi_abi_names.c CONTENT "${text}" @ONLY)
+    add_library(hcoll_mpi_abi_names SHARED ${PROJECT_BINARY_DIR}/generated/mpi_abi_names.c)
+    set_target_properties(hcoll_mpi_abi_names PROPERTIES OUTPUT_NAME mpi_abi VERSION 1.0 SOVERSION 1 UNITY_BUILD OFF
+        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/mpi_abi_names)
+    add_library(hcoll_mpi_mpi-abi INTERFACE)
+    target_link_libraries(hcoll_mpi_mpi-abi INTERFACE hcoll_mpi_mpi-abi_headers hcoll_mpi_abi_names)
+endfunction()
+
+# hcoll_find_mpi_at_run_time(<program> <flavour>): not what it was linked to where that has the names of functions only.
+function(hcoll_find_mpi_at_run_time program flavour)
+    if(flavour STREQUAL "mpi-abi")
+        set_target_properties(${program} PROPERTIES SKIP_BUILD_RPATH ON)
+    endif()
+endfunction()
+
 # SimGrid's MPI, for simulation: the target hcoll_mpi_simgrid, and HCOLL_SIMGRID, which is true where it is there.
 macro(hcoll_find_simgrid)
     set(HCOLL_SIMGRID OFF)
@@ -100,6 +132,8 @@ macro(hcoll_find_mpi_flavours)
         endforeach()
     endif()
     if(NOT HCOLL_FLAVOURS)
-        message(WARNING "no MPI found: only libhcoll.so and hcoll-info are built. Install one, or name its folder with -DHCOLL_MPI=")
+        message(WARNING "no MPI found: only what is for MPI libraries of the standard ABI (MPI 5.0) is built. Install one, or name its folder with -DHCOLL_MPI=")
     endif()
+    hcoll_add_standard_abi()
+    set(HCOLL_ABIS ${HCOLL_FLAVOURS} mpi-abi)
 endmacro()

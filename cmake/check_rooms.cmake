@@ -27,6 +27,7 @@ set(rooms
     "intercept/entry: topology progress/network intercept/types intercept/process intercept/communicator intercept/calls intercept/observed"
     "info: topology algorithms trace tuning intercept/entry"
     "tuner: base topology algorithms tuning"
+    "mpi_abi:"
     "format:"
     "portable:")
 

@@ -29,7 +29,7 @@ MPICH's by
 knows how.
 .PP
 Beside it there has to be a library for the MPI's ABI,
-.BR libhcoll\\-mpich.so " or " libhcoll\\-openmpi.so ,
+.BR libhcoll\\-mpich.so ", " libhcoll\\-openmpi.so " or " libhcoll\\-mpi\\-abi.so ,
 of the same build. A process without MPI does not notice it.
 """
 

@@ -4,8 +4,27 @@
 #   hcoll_require_roots            ends the script where no such root can be made
 #   hcoll_root RELEASE FOLDER PACKAGE...    makes the root if it is not there; installs what is missing in it
 #   hcoll_in_root FOLDER SCRIPT ARGUMENT... runs the text of a script there, as sh does; the tree is /source, to be read
+#   HCOLL_STANDARD_ABI             text for such a script: functions about libraries of MPI's standard ABI
 #
 # shellcheck shell=bash
+
+# shellcheck disable=SC2016,SC2034
+HCOLL_STANDARD_ABI='
+# Has the MPI library $1 one of the standard ABI? A folder in which that has its common name, for LD_LIBRARY_PATH.
+standard_abi_of() {
+    for file in /usr/lib/*/libmpi_abi_"$1".so.1*; do
+        if [ ! -e "$file" ]; then return 1; fi
+        mkdir -p "/tmp/standard-abi/$1"
+        ln -sf "$file" "/tmp/standard-abi/$1/libmpi_abi.so.1"
+        echo "/tmp/standard-abi/$1"
+        return 0
+    done
+}
+# Its header.
+standard_header_of() {
+    ls /usr/lib/*/"mpi_abi_$1"/include/mpi.h /usr/lib/*/"$1"/include/standard_abi/mpi.h 2>/dev/null | head -n 1
+}
+'
 
 hcoll_require_roots() {
     [ "$(id -u)" = 0 ] || die 2 "other releases of Debian are run in a chroot, which needs root"

@@ -360,287 +360,377 @@ typedef void(MPI_Comm_errhandler_function)(MPI_Comm* comm, int* error_code, ...)
 #define MPI_TYPE_DUP_FN ((MPI_Type_copy_attr_function*)1)
 #define MPI_TYPE_NULL_DELETE_FN ((MPI_Type_delete_attr_function*)0)
 
-/* In the order of their names. */
-int MPI_Abi_get_info(MPI_Info* info);
-int MPI_Abi_get_version(int* abi_major, int* abi_minor);
-int MPI_Abort(MPI_Comm comm, int errorcode);
-int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                  MPI_Datatype recvtype, MPI_Comm comm);
-int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                    MPI_Datatype recvtype, MPI_Comm comm);
-int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
-int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                    MPI_Comm comm);
-int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                       MPI_Info info, MPI_Request* request);
-int MPI_Barrier(MPI_Comm comm);
-int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
-int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm);
-int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
-                   MPI_Request* request);
-int MPI_Cancel(MPI_Request* request);
-int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder,
-                    MPI_Comm* comm_cart);
-int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm);
-int MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm);
-int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode);
-int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result);
-int MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm);
-int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm);
-int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler);
-int MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
-                               MPI_Comm* newcomm);
-int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm);
-int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn,
-                           MPI_Comm_delete_attr_function* comm_delete_attr_fn, int* comm_keyval, void* extra_state);
-int MPI_Comm_disconnect(MPI_Comm* comm);
-int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm);
-int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm);
-int MPI_Comm_free(MPI_Comm* comm);
-int MPI_Comm_free_keyval(int* comm_keyval);
-MPI_Comm MPI_Comm_fromint(int comm);
-int MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag);
-int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler);
-int MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used);
-int MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen);
-int MPI_Comm_get_parent(MPI_Comm* parent);
-int MPI_Comm_group(MPI_Comm comm, MPI_Group* group);
-int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request);
-int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request);
-int MPI_Comm_join(int fd, MPI_Comm* intercomm);
-int MPI_Comm_rank(MPI_Comm comm, int* rank);
-int MPI_Comm_remote_size(MPI_Comm comm, int* size);
-int MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val);
-int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler);
-int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info);
-int MPI_Comm_set_name(MPI_Comm comm, const char* comm_name);
-int MPI_Comm_size(MPI_Comm comm, int* size);
-int MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
-                   MPI_Comm* intercomm, int array_of_errcodes[]);
-int MPI_Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_argv[], const int array_of_maxprocs[],
-                            const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm,
-                            int array_of_errcodes[]);
-int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm);
-int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm);
-int MPI_Comm_test_inter(MPI_Comm comm, int* flag);
-int MPI_Comm_toint(MPI_Comm comm);
-int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
-                          const int weights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph);
-int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[],
-                                   int outdegree, const int destinations[], const int destweights[], MPI_Info info,
-                                   int reorder, MPI_Comm* comm_dist_graph);
-int MPI_Errhandler_free(MPI_Errhandler* errhandler);
-int MPI_Error_class(int errorcode, int* errorclass);
-int MPI_Error_string(int errorcode, char* string, int* resultlen);
-int MPI_File_close(MPI_File* fh);
-int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh);
-int MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status);
-int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep,
-                      MPI_Info info);
-int MPI_File_sync(MPI_File fh);
-int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status);
-int MPI_Finalize(void);
-int MPI_Finalized(int* flag);
-int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-               MPI_Datatype recvtype, int root, MPI_Comm comm);
-int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                 MPI_Datatype recvtype, int root, MPI_Comm comm);
-int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
-                const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm);
-int MPI_Get_address(const void* location, MPI_Aint* address);
-int MPI_Get_count(const MPI_Status* status, MPI_Datatype datatype, int* count);
-int MPI_Get_library_version(char* version, int* resultlen);
-int MPI_Get_processor_name(char* name, int* resultlen);
-int MPI_Get_version(int* version, int* subversion);
-int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder,
-                     MPI_Comm* comm_graph);
-int MPI_Grequest_complete(MPI_Request request);
-int MPI_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
-                       MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* request);
-int MPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup);
-int MPI_Group_free(MPI_Group* group);
-int MPI_Group_from_session_pset(MPI_Session session, const char* pset_name, MPI_Group* newgroup);
-int MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup);
-int MPI_Group_size(MPI_Group group, int* size);
-int MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]);
-int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request);
-int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                     MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request);
-int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                   MPI_Request* request);
-int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                     MPI_Comm comm, MPI_Request* request);
-int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request);
-int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request);
-int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request);
-int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request);
-int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                  MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request);
-int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status);
-int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request);
-int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request);
-int MPI_Info_create(MPI_Info* info);
-int MPI_Info_dup(MPI_Info info, MPI_Info* newinfo);
-int MPI_Info_free(MPI_Info* info);
-int MPI_Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag);
-int MPI_Info_get_nkeys(MPI_Info info, int* nkeys);
-int MPI_Info_get_nthkey(MPI_Info info, int n, char* key);
-int MPI_Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag);
-int MPI_Info_set(MPI_Info info, const char* key, const char* value);
-int MPI_Init(int* argc, char*** argv);
-int MPI_Init_thread(int* argc, char*** argv, int required, int* provided);
-int MPI_Initialized(int* flag);
-int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
-                         MPI_Comm* newintercomm);
-int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm);
-int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status);
-int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request);
-int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                MPI_Request* request);
-int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
-                MPI_Comm comm, MPI_Request* request);
-int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                  MPI_Comm comm, MPI_Request* request);
-int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-               MPI_Request* request);
-int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                 MPI_Request* request);
-int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                 MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request);
-int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                   MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request);
-int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-              MPI_Request* request);
-int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                MPI_Request* request);
-int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-               MPI_Request* request);
-int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                 MPI_Request* request);
-int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status);
-int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status);
-int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status);
-int MPI_Op_commutative(MPI_Op op, int* commute);
-int MPI_Op_create(MPI_User_function* user_fn, int commute, MPI_Op* op);
-int MPI_Op_free(MPI_Op* op);
-int MPI_Op_toint(MPI_Op op);
-int MPI_Open_port(MPI_Info info, char* port_name);
-int MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position,
-             MPI_Comm comm);
-int MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* size);
-int MPI_Pcontrol(const int level, ...);
-int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status);
-int MPI_Query_thread(int* provided);
-int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status);
-int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-               MPI_Status* status);
-int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                  MPI_Request* request);
-int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
-               MPI_Comm comm);
-int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                 MPI_Comm comm);
-int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
-                    MPI_Comm comm, MPI_Info info, MPI_Request* request);
-int MPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype, MPI_Op op);
-int MPI_Request_free(MPI_Request* request);
-int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status);
-int MPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag,
-                               MPI_Status* array_of_statuses);
-int MPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* indx, int* flag,
-                               MPI_Status* status);
-int MPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount,
-                                int array_of_indices[], MPI_Status* array_of_statuses);
-int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
-int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
-int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                MPI_Datatype recvtype, int root, MPI_Comm comm);
-int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                  MPI_Datatype recvtype, int root, MPI_Comm comm);
-int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
-int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
-int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
-                 int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status);
-int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                   void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-                   MPI_Status* status);
-int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
-                         MPI_Comm comm, MPI_Status* status);
-int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
-                           int recvtag, MPI_Comm comm, MPI_Status* status);
-int MPI_Session_finalize(MPI_Session* session);
-int MPI_Session_get_info(MPI_Session session, MPI_Info* info_used);
-int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session);
-int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
-int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
-int MPI_Start(MPI_Request* request);
-int MPI_Startall(int count, MPI_Request array_of_requests[]);
-int MPI_Status_set_cancelled(MPI_Status* status, int flag);
-int MPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int count);
-int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status);
-int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status* array_of_statuses);
-int MPI_Testany(int count, MPI_Request array_of_requests[], int* indx, int* flag, MPI_Status* status);
-int MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
-                 MPI_Status* array_of_statuses);
-int MPI_Type_commit(MPI_Datatype* datatype);
-int MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newtype);
-int MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype* newtype);
-int MPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[],
-                           const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype,
-                           MPI_Datatype* newtype);
-int MPI_Type_create_f90_integer(int r, MPI_Datatype* newtype);
-int MPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
-                             MPI_Datatype oldtype, MPI_Datatype* newtype);
-int MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[],
-                                   MPI_Datatype oldtype, MPI_Datatype* newtype);
-int MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype);
-int MPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype,
-                                  MPI_Datatype* newtype);
-int MPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn,
-                           MPI_Type_delete_attr_function* type_delete_attr_fn, int* type_keyval, void* extra_state);
-int MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype* newtype);
-int MPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
-                           const MPI_Datatype array_of_types[], MPI_Datatype* newtype);
-int MPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[],
-                             const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype);
-int MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype);
-int MPI_Type_free(MPI_Datatype* datatype);
-int MPI_Type_free_keyval(int* type_keyval);
-int MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag);
-int MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes,
-                          int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[]);
-int MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses,
-                            MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[],
-                            MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[],
-                            MPI_Datatype array_of_datatypes[]);
-int MPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_addresses, int* num_datatypes,
-                          int* combiner);
-int MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses,
-                            MPI_Count* num_large_counts, MPI_Count* num_datatypes, int* combiner);
-int MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* extent);
-int MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* true_lb, MPI_Aint* true_extent);
-int MPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[],
-                     MPI_Datatype oldtype, MPI_Datatype* newtype);
-int MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val);
-int MPI_Type_size(MPI_Datatype datatype, int* size);
-int MPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size);
-int MPI_Type_toint(MPI_Datatype datatype);
-int MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype* newtype);
-int MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
-                      MPI_Datatype* newtype);
-int MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype,
-               MPI_Comm comm);
-int MPI_Wait(MPI_Request* request, MPI_Status* status);
-int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_statuses);
-int MPI_Waitany(int count, MPI_Request array_of_requests[], int* indx, MPI_Status* status);
-int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
-                 MPI_Status* array_of_statuses);
-int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win);
-int MPI_Win_free(MPI_Win* win);
-int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr);
-double MPI_Wtime(void);
+/* In the order of their names: MPI_<name> and PMPI_<name>. */
+#define HCOLL_MPI_FUNCTION(result, name, parameters) \
+    result MPI_##name parameters;                    \
+    result PMPI_##name parameters;
+HCOLL_MPI_FUNCTION(int, Abi_get_info, (MPI_Info * info))
+HCOLL_MPI_FUNCTION(int, Abi_get_version, (int* abi_major, int* abi_minor))
+HCOLL_MPI_FUNCTION(int, Abort, (MPI_Comm comm, int errorcode))
+HCOLL_MPI_FUNCTION(int, Allgather,
+                   (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                    MPI_Datatype recvtype, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Allgather_c,
+                   (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                    MPI_Datatype recvtype, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Allreduce,
+                   (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Allreduce_c,
+                   (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                    MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Allreduce_init,
+                   (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                    MPI_Info info, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Barrier, (MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Bcast, (void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Bcast_c, (void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Bcast_init,
+                   (void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Cancel, (MPI_Request * request))
+HCOLL_MPI_FUNCTION(int, Cart_create,
+                   (MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder,
+                    MPI_Comm* comm_cart))
+HCOLL_MPI_FUNCTION(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm))
+HCOLL_MPI_FUNCTION(int, Comm_accept, (const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm))
+HCOLL_MPI_FUNCTION(int, Comm_call_errhandler, (MPI_Comm comm, int errorcode))
+HCOLL_MPI_FUNCTION(int, Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int* result))
+HCOLL_MPI_FUNCTION(int, Comm_connect,
+                   (const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm))
+HCOLL_MPI_FUNCTION(int, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm))
+HCOLL_MPI_FUNCTION(int, Comm_create_errhandler,
+                   (MPI_Comm_errhandler_function * comm_errhandler_fn, MPI_Errhandler* errhandler))
+HCOLL_MPI_FUNCTION(int, Comm_create_from_group,
+                   (MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
+                    MPI_Comm* newcomm))
+HCOLL_MPI_FUNCTION(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm))
+HCOLL_MPI_FUNCTION(int, Comm_create_keyval,
+                   (MPI_Comm_copy_attr_function * comm_copy_attr_fn, MPI_Comm_delete_attr_function* comm_delete_attr_fn,
+                    int* comm_keyval, void* extra_state))
+HCOLL_MPI_FUNCTION(int, Comm_disconnect, (MPI_Comm * comm))
+HCOLL_MPI_FUNCTION(int, Comm_dup, (MPI_Comm comm, MPI_Comm* newcomm))
+HCOLL_MPI_FUNCTION(int, Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm))
+HCOLL_MPI_FUNCTION(int, Comm_free, (MPI_Comm * comm))
+HCOLL_MPI_FUNCTION(int, Comm_free_keyval, (int* comm_keyval))
+HCOLL_MPI_FUNCTION(MPI_Comm, Comm_fromint, (int comm))
+HCOLL_MPI_FUNCTION(int, Comm_get_attr, (MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag))
+HCOLL_MPI_FUNCTION(int, Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler* errhandler))
+HCOLL_MPI_FUNCTION(int, Comm_get_info, (MPI_Comm comm, MPI_Info* info_used))
+HCOLL_MPI_FUNCTION(int, Comm_get_name, (MPI_Comm comm, char* comm_name, int* resultlen))
+HCOLL_MPI_FUNCTION(int, Comm_get_parent, (MPI_Comm * parent))
+HCOLL_MPI_FUNCTION(int, Comm_group, (MPI_Comm comm, MPI_Group* group))
+HCOLL_MPI_FUNCTION(int, Comm_idup, (MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Comm_join, (int fd, MPI_Comm* intercomm))
+HCOLL_MPI_FUNCTION(int, Comm_rank, (MPI_Comm comm, int* rank))
+HCOLL_MPI_FUNCTION(int, Comm_remote_size, (MPI_Comm comm, int* size))
+HCOLL_MPI_FUNCTION(int, Comm_set_attr, (MPI_Comm comm, int comm_keyval, void* attribute_val))
+HCOLL_MPI_FUNCTION(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler))
+HCOLL_MPI_FUNCTION(int, Comm_set_info, (MPI_Comm comm, MPI_Info info))
+HCOLL_MPI_FUNCTION(int, Comm_set_name, (MPI_Comm comm, const char* comm_name))
+HCOLL_MPI_FUNCTION(int, Comm_size, (MPI_Comm comm, int* size))
+HCOLL_MPI_FUNCTION(int, Comm_spawn,
+                   (const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
+                    MPI_Comm* intercomm, int array_of_errcodes[]))
+HCOLL_MPI_FUNCTION(int, Comm_spawn_multiple,
+                   (int count, char* array_of_commands[], char** array_of_argv[], const int array_of_maxprocs[],
+                    const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm,
+                    int array_of_errcodes[]))
+HCOLL_MPI_FUNCTION(int, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* newcomm))
+HCOLL_MPI_FUNCTION(int, Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm))
+HCOLL_MPI_FUNCTION(int, Comm_test_inter, (MPI_Comm comm, int* flag))
+HCOLL_MPI_FUNCTION(int, Comm_toint, (MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Dist_graph_create,
+                   (MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
+                    const int weights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph))
+HCOLL_MPI_FUNCTION(int, Dist_graph_create_adjacent,
+                   (MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree,
+                    const int destinations[], const int destweights[], MPI_Info info, int reorder,
+                    MPI_Comm* comm_dist_graph))
+HCOLL_MPI_FUNCTION(int, Errhandler_free, (MPI_Errhandler * errhandler))
+HCOLL_MPI_FUNCTION(int, Error_class, (int errorcode, int* errorclass))
+HCOLL_MPI_FUNCTION(int, Error_string, (int errorcode, char* string, int* resultlen))
+HCOLL_MPI_FUNCTION(int, File_close, (MPI_File * fh))
+HCOLL_MPI_FUNCTION(int, File_open, (MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh))
+HCOLL_MPI_FUNCTION(int, File_read_all, (MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, File_set_view,
+                   (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep,
+                    MPI_Info info))
+HCOLL_MPI_FUNCTION(int, File_sync, (MPI_File fh))
+HCOLL_MPI_FUNCTION(int, File_write_all,
+                   (MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Finalize, (void))
+HCOLL_MPI_FUNCTION(int, Finalized, (int* flag))
+HCOLL_MPI_FUNCTION(int, Gather,
+                   (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                    MPI_Datatype recvtype, int root, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Gather_c,
+                   (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                    MPI_Datatype recvtype, int root, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Gatherv,
+                   (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                    const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Get_address, (const void* location, MPI_Aint* address))
+HCOLL_MPI_FUNCTION(int, Get_count, (const MPI_Status* status, MPI_Datatype datatype, int* count))
+HCOLL_MPI_FUNCTION(int, Get_library_version, (char* version, int* resultlen))
+HCOLL_MPI_FUNCTION(int, Get_processor_name, (char* name, int* resultlen))
+HCOLL_MPI_FUNCTION(int, Get_version, (int* version, int* subversion))
+HCOLL_MPI_FUNCTION(int, Graph_create,
+                   (MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder,
+                    MPI_Comm* comm_graph))
+HCOLL_MPI_FUNCTION(int, Grequest_complete, (MPI_Request request))
+HCOLL_MPI_FUNCTION(int, Grequest_start,
+                   (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function* free_fn,
+                    MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Group_difference, (MPI_Group group1, MPI_Group group2, MPI_Group* newgroup))
+HCOLL_MPI_FUNCTION(int, Group_free, (MPI_Group * group))
+HCOLL_MPI_FUNCTION(int, Group_from_session_pset, (MPI_Session session, const char* pset_name, MPI_Group* newgroup))
+HCOLL_MPI_FUNCTION(int, Group_incl, (MPI_Group group, int n, const int ranks[], MPI_Group* newgroup))
+HCOLL_MPI_FUNCTION(int, Group_size, (MPI_Group group, int* size))
+HCOLL_MPI_FUNCTION(int, Group_translate_ranks,
+                   (MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]))
+HCOLL_MPI_FUNCTION(int, Iallgather,
+                   (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Iallgather_c,
+                   (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Iallreduce,
+                   (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Iallreduce_c,
+                   (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                    MPI_Comm comm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Ibarrier, (MPI_Comm comm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Ibcast,
+                   (void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Ibcast_c,
+                   (void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Igather,
+                   (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Igather_c,
+                   (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Improbe,
+                   (int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Imrecv,
+                   (void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Imrecv_c,
+                   (void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Info_create, (MPI_Info * info))
+HCOLL_MPI_FUNCTION(int, Info_dup, (MPI_Info info, MPI_Info* newinfo))
+HCOLL_MPI_FUNCTION(int, Info_free, (MPI_Info * info))
+HCOLL_MPI_FUNCTION(int, Info_get, (MPI_Info info, const char* key, int valuelen, char* value, int* flag))
+HCOLL_MPI_FUNCTION(int, Info_get_nkeys, (MPI_Info info, int* nkeys))
+HCOLL_MPI_FUNCTION(int, Info_get_nthkey, (MPI_Info info, int n, char* key))
+HCOLL_MPI_FUNCTION(int, Info_get_valuelen, (MPI_Info info, const char* key, int* valuelen, int* flag))
+HCOLL_MPI_FUNCTION(int, Info_set, (MPI_Info info, const char* key, const char* value))
+HCOLL_MPI_FUNCTION(int, Init, (int* argc, char*** argv))
+HCOLL_MPI_FUNCTION(int, Init_thread, (int* argc, char*** argv, int required, int* provided))
+HCOLL_MPI_FUNCTION(int, Initialized, (int* flag))
+HCOLL_MPI_FUNCTION(int, Intercomm_create,
+                   (MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
+                    MPI_Comm* newintercomm))
+HCOLL_MPI_FUNCTION(int, Intercomm_merge, (MPI_Comm intercomm, int high, MPI_Comm* newintracomm))
+HCOLL_MPI_FUNCTION(int, Iprobe, (int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Irecv,
+                   (void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Irecv_c,
+                   (void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Ireduce,
+                   (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                    MPI_Comm comm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Ireduce_c,
+                   (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                    MPI_Comm comm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Irsend,
+                   (const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Irsend_c,
+                   (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Iscatter,
+                   (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Iscatter_c,
+                   (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Isend,
+                   (const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Isend_c,
+                   (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Issend,
+                   (const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Issend_c,
+                   (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Mrecv, (void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Mrecv_c,
+                   (void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Op_commutative, (MPI_Op op, int* commute))
+HCOLL_MPI_FUNCTION(int, Op_create, (MPI_User_function * user_fn, int commute, MPI_Op* op))
+HCOLL_MPI_FUNCTION(int, Op_free, (MPI_Op * op))
+HCOLL_MPI_FUNCTION(int, Op_toint, (MPI_Op op))
+HCOLL_MPI_FUNCTION(int, Open_port, (MPI_Info info, char* port_name))
+HCOLL_MPI_FUNCTION(int, Pack,
+                   (const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position,
+                    MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Pack_size, (int incount, MPI_Datatype datatype, MPI_Comm comm, int* size))
+HCOLL_MPI_FUNCTION(int, Pcontrol, (const int level, ...))
+HCOLL_MPI_FUNCTION(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Query_thread, (int* provided))
+HCOLL_MPI_FUNCTION(int, Recv,
+                   (void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                    MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Recv_c,
+                   (void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                    MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Recv_init,
+                   (void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Reduce,
+                   (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                    MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Reduce_c,
+                   (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                    MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Reduce_init,
+                   (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                    MPI_Comm comm, MPI_Info info, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Reduce_local, (const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype, MPI_Op op))
+HCOLL_MPI_FUNCTION(int, Request_free, (MPI_Request * request))
+HCOLL_MPI_FUNCTION(int, Request_get_status, (MPI_Request request, int* flag, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Request_get_status_all,
+                   (int count, const MPI_Request array_of_requests[], int* flag, MPI_Status* array_of_statuses))
+HCOLL_MPI_FUNCTION(int, Request_get_status_any,
+                   (int count, const MPI_Request array_of_requests[], int* indx, int* flag, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Request_get_status_some,
+                   (int incount, const MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
+                    MPI_Status* array_of_statuses))
+HCOLL_MPI_FUNCTION(int, Rsend, (const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Rsend_c,
+                   (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Scatter,
+                   (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                    MPI_Datatype recvtype, int root, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Scatter_c,
+                   (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                    MPI_Datatype recvtype, int root, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Send, (const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Send_c,
+                   (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Sendrecv,
+                   (const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
+                    int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Sendrecv_c,
+                   (const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                    MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Sendrecv_replace,
+                   (void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+                    MPI_Comm comm, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Sendrecv_replace_c,
+                   (void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+                    MPI_Comm comm, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Session_finalize, (MPI_Session * session))
+HCOLL_MPI_FUNCTION(int, Session_get_info, (MPI_Session session, MPI_Info* info_used))
+HCOLL_MPI_FUNCTION(int, Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session))
+HCOLL_MPI_FUNCTION(int, Ssend, (const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Ssend_c,
+                   (const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Start, (MPI_Request * request))
+HCOLL_MPI_FUNCTION(int, Startall, (int count, MPI_Request array_of_requests[]))
+HCOLL_MPI_FUNCTION(int, Status_set_cancelled, (MPI_Status * status, int flag))
+HCOLL_MPI_FUNCTION(int, Status_set_elements, (MPI_Status * status, MPI_Datatype datatype, int count))
+HCOLL_MPI_FUNCTION(int, Test, (MPI_Request * request, int* flag, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Testall, (int count, MPI_Request array_of_requests[], int* flag, MPI_Status* array_of_statuses))
+HCOLL_MPI_FUNCTION(int, Testany, (int count, MPI_Request array_of_requests[], int* indx, int* flag, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Testsome,
+                   (int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
+                    MPI_Status* array_of_statuses))
+HCOLL_MPI_FUNCTION(int, Type_commit, (MPI_Datatype * datatype))
+HCOLL_MPI_FUNCTION(int, Type_contiguous, (int count, MPI_Datatype oldtype, MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_contiguous_c, (MPI_Count count, MPI_Datatype oldtype, MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_create_darray,
+                   (int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[],
+                    const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype,
+                    MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_create_f90_integer, (int r, MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_create_hindexed,
+                   (int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
+                    MPI_Datatype oldtype, MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_create_hindexed_block,
+                   (int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype,
+                    MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_create_hvector,
+                   (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_create_indexed_block,
+                   (int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype,
+                    MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_create_keyval,
+                   (MPI_Type_copy_attr_function * type_copy_attr_fn, MPI_Type_delete_attr_function* type_delete_attr_fn,
+                    int* type_keyval, void* extra_state))
+HCOLL_MPI_FUNCTION(int, Type_create_resized,
+                   (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_create_struct,
+                   (int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
+                    const MPI_Datatype array_of_types[], MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_create_subarray,
+                   (int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[],
+                    int order, MPI_Datatype oldtype, MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_dup, (MPI_Datatype oldtype, MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_free, (MPI_Datatype * datatype))
+HCOLL_MPI_FUNCTION(int, Type_free_keyval, (int* type_keyval))
+HCOLL_MPI_FUNCTION(int, Type_get_attr, (MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag))
+HCOLL_MPI_FUNCTION(int, Type_get_contents,
+                   (MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes,
+                    int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[]))
+HCOLL_MPI_FUNCTION(int, Type_get_contents_c,
+                   (MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts,
+                    MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[],
+                    MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[]))
+HCOLL_MPI_FUNCTION(int, Type_get_envelope,
+                   (MPI_Datatype datatype, int* num_integers, int* num_addresses, int* num_datatypes, int* combiner))
+HCOLL_MPI_FUNCTION(int, Type_get_envelope_c,
+                   (MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses,
+                    MPI_Count* num_large_counts, MPI_Count* num_datatypes, int* combiner))
+HCOLL_MPI_FUNCTION(int, Type_get_extent, (MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* extent))
+HCOLL_MPI_FUNCTION(int, Type_get_true_extent, (MPI_Datatype datatype, MPI_Aint* true_lb, MPI_Aint* true_extent))
+HCOLL_MPI_FUNCTION(int, Type_indexed,
+                   (int count, const int array_of_blocklengths[], const int array_of_displacements[],
+                    MPI_Datatype oldtype, MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_set_attr, (MPI_Datatype datatype, int type_keyval, void* attribute_val))
+HCOLL_MPI_FUNCTION(int, Type_size, (MPI_Datatype datatype, int* size))
+HCOLL_MPI_FUNCTION(int, Type_size_x, (MPI_Datatype datatype, MPI_Count* size))
+HCOLL_MPI_FUNCTION(int, Type_toint, (MPI_Datatype datatype))
+HCOLL_MPI_FUNCTION(int, Type_vector,
+                   (int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Type_vector_c,
+                   (MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
+                    MPI_Datatype* newtype))
+HCOLL_MPI_FUNCTION(int, Unpack,
+                   (const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype,
+                    MPI_Comm comm))
+HCOLL_MPI_FUNCTION(int, Wait, (MPI_Request * request, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Waitall, (int count, MPI_Request array_of_requests[], MPI_Status* array_of_statuses))
+HCOLL_MPI_FUNCTION(int, Waitany, (int count, MPI_Request array_of_requests[], int* indx, MPI_Status* status))
+HCOLL_MPI_FUNCTION(int, Waitsome,
+                   (int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
+                    MPI_Status* array_of_statuses))
+HCOLL_MPI_FUNCTION(int, Win_allocate_shared,
+                   (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win))
+HCOLL_MPI_FUNCTION(int, Win_free, (MPI_Win * win))
+HCOLL_MPI_FUNCTION(int, Win_shared_query, (MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr))
+HCOLL_MPI_FUNCTION(double, Wtime, (void))
+#undef HCOLL_MPI_FUNCTION
 
 #ifdef __cplusplus
 }

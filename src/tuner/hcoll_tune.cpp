@@ -101,7 +101,7 @@ Table new_table(int argc, char** argv, const TuneOptions& options, const Setting
     if (std::any_of(options.calls.begin(), options.calls.end(),
                     [](const TableCall& call) { return call.is_nonblocking; }))
         table.origin.emplace_back("progress", progress_mode_names[static_cast<std::size_t>(settings.progress)]);
-    table.vendor = flavour;
+    table.vendor = vendor_of_job();
     return table;
 }
 
@@ -306,7 +306,7 @@ int run(const Job& job, int argc, char** argv) {
 // Under MPICH non-blocking calls are moved by a thread, for which a program has to ask MPI for a level at which all its calls are slower:
 // only where the user names such calls.
 int level_to_ask(int argc, char** argv) {
-    if (flavour == VendorKind::openmpi) return MPI_THREAD_SINGLE;
+    if (vendor_of_job() == VendorKind::openmpi) return MPI_THREAD_SINGLE;
     const auto is_nonblocking = [](std::string_view names) {
         return std::any_of(std::begin(nonblocking_names), std::end(nonblocking_names),
                            [&](std::string_view name) { return names.find(name) != std::string_view::npos; });

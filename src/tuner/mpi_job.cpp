@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <ctime>
 #include <filesystem>
 
@@ -14,6 +15,14 @@
 #include "tuner/mpi.hpp"
 
 namespace hcoll {
+
+VendorKind vendor_of_job() {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    require_mpi(PMPI_Get_library_version(text.data(), &length));
+    const bool is_openmpi = std::string_view(text.data()).find("Open MPI") != std::string_view::npos;
+    return is_openmpi ? VendorKind::openmpi : VendorKind::mpich;
+}
 
 Job this_job() {
     Job job;
@@ -39,8 +48,9 @@ std::string_view what_chooses_already(const Settings& settings) {
 std::string why_no_background(const Settings& settings) {
     int level = MPI_THREAD_SINGLE;
     require_mpi(MPI_Query_thread(&level));
-    const bool moves_in_calls = settings.progress == ProgressMode::calls ||
-                                (settings.progress == ProgressMode::automatic && flavour == VendorKind::openmpi);
+    const bool moves_in_calls =
+        settings.progress == ProgressMode::calls ||
+        (settings.progress == ProgressMode::automatic && vendor_of_job() == VendorKind::openmpi);
     // With a setting of its own the library asks for the level, and tells the program of no more than that asked for.
     const bool has_thread = settings.progress == ProgressMode::thread ||
                             (settings.progress == ProgressMode::automatic && level == MPI_THREAD_MULTIPLE);

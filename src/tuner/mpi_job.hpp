@@ -11,11 +11,8 @@
 
 namespace hcoll {
 
-#if defined(HCOLL_FLAVOUR_OPENMPI)
-inline constexpr VendorKind flavour = VendorKind::openmpi;
-#else
-inline constexpr VendorKind flavour = VendorKind::mpich;
-#endif
+// Whose MPI library it is, also before MPI_Init. A program of the standard ABI meets several.
+VendorKind vendor_of_job();
 
 struct Job {
     int rank = 0;

@@ -7,6 +7,7 @@ Every number of ABI_HEADER that OTHER_HEADER has, too, must be the same there; e
 must be of one layout. Both are compiled (COMPILER, default: cc). Says what OTHER_HEADER lacks. Exit status: 0 if nothing differs.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -20,12 +21,13 @@ def functions(path, compiler):
     for result, name, parameters in re.findall(r"\b(int|double|MPI_\w+)\s+(MPI_\w+)\s*\(([^;{}]*?)\)\s*(?:__attribute__[^;]*)?;", text):
         kinds = []
         for parameter in parameters.split(","):
-            kind = re.sub(r"\s+", " ", parameter).strip()
-            kind = re.sub(r"\b(\w+)\s*(\[\s*\d*\s*\])$", r"\1*", kind) if re.fullmatch(r"\S+\s*\[.*", kind) else kind
-            match = re.fullmatch(r"(.*[\s*])(\w+)\s*(\[\s*\d*\s*\])?", kind)
-            if match and match[1].replace("const", "").strip():
-                kind = match[1].strip() + ("*" if match[3] else "")
-            kinds.append(re.sub(r"\s*\*\s*", "*", kind).replace("const int", "int") if "*" not in kind else re.sub(r"\s*\*\s*", "*", kind))
+            match = re.fullmatch(r"\s*(const\s+)?(\w+)((?:\s*\*(?:\s*const)?)*)\s*(\w*)\s*((?:\[\s*\d*\s*\])*)\s*", parameter)
+            if not match:
+                kinds.append(" ".join(parameter.split()))
+                continue
+            stars = match[3].count("*") + match[5].count("[")
+            # Of what is passed by value `const` says nothing.
+            kinds.append(("const " if match[1] and stars else "") + match[2] + "*" * stars)
         found[name] = (result, kinds)
     return found
 
@@ -52,7 +54,7 @@ def values(path, names, compiler):
 
 
 def main():
-    ours, theirs = sys.argv[1:3]
+    ours, theirs = (os.path.abspath(path) for path in sys.argv[1:3])
     compiler = sys.argv[3] if len(sys.argv) > 3 else "cc"
     with open(ours, encoding="utf-8") as file:
         names = re.findall(r"^#define (MPI_\w+) ", file.read(), flags=re.M)

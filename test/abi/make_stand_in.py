@@ -49,10 +49,9 @@ LENGTHS = {"array_of_distribs": "ndims", "array_of_dargs": "ndims", "ranks": "n"
 def prototypes(header):
     """(type of the result, name without MPI_, list of (type, name, is an array)) of each function."""
     text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
-    text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
-    for result, name, parameters in re.findall(r"^(int|double|MPI_\w+) MPI_(\w+)\(([^;]*)\);", text, flags=re.M):
+    for result, name, parameters in re.findall(r"^HCOLL_MPI_FUNCTION\((\w+),\s*(\w+),\s*\((.*?)\)\)$", text, flags=re.M | re.S):
         listed = []
-        for parameter in re.split(r"\s*,\s*", " ".join(parameters.split())):
+        for parameter in re.split(r"\s*,\s*", re.sub(r"\s*(\*+)\s*", r"\1 ", " ".join(parameters.split()))):
             if parameter == "void":
                 continue
             match = re.fullmatch(r"(.*?)(\w+)(\[\])?", parameter)

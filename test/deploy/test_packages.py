@@ -35,7 +35,7 @@ class Packages(unittest.TestCase):
         self.assertEqual(set(self.packages), {"libhcoll", "libhcoll-tools", "libhcoll-doc"})
         library, tools, documents = (self.contents(name) for name in ("libhcoll", "libhcoll-tools", "libhcoll-doc"))
         self.assertLessEqual({"./usr/lib/libhcoll.so", "./usr/include/hcoll/hcoll.h"}, library)
-        for flavour in installed.FLAVOURS:
+        for flavour in [*installed.FLAVOURS, "mpi-abi"]:
             self.assertIn(f"./usr/lib/libhcoll-{flavour}.so", library)
         self.assertLessEqual({"./usr/bin/hcollrun", "./usr/bin/hcoll-info"}, tools)
         self.assertTrue(any(name.endswith("settings.md") or name.endswith("settings.md.gz") for name in documents))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An MPI library that only says what it was called with: what the entry code of libhcoll.so must leave untouched, and
- * libraries that libhcoll does not know. FAKE_TEXT is its version; FAKE_ABI makes it one of the MPI-5 standard ABI.
+ * libraries that libhcoll does not know. FAKE_TEXT is its version; FAKE_ABI, a number, makes it one of the
+ * standard ABI, of that major version.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ int PMPI_Get_library_version(char* text, int* length) {
 
 #ifdef FAKE_ABI
 int PMPI_Abi_get_version(int* major, int* minor) {
-    *major = 1;
+    *major = FAKE_ABI;
     *minor = 0;
     return 0;
 }

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 FOLDER = os.environ["HCOLL_TEST_LIBRARY_FOLDER"]
-BACKENDS = [f"libhcoll-{flavour}.so" for flavour in os.environ["HCOLL_TEST_FLAVOURS"].split()]
+BACKENDS = [f"libhcoll-{abi}.so" for abi in os.environ["HCOLL_TEST_ABIS"].split()]
 PROGRAM = os.environ["HCOLL_TEST_PROGRAM"]
 PORTABLE = os.environ["HCOLL_TEST_PORTABLE"] == "1"
 FUNCTIONS = os.environ["HCOLL_TEST_FUNCTIONS"]

@@ -38,8 +38,14 @@ class Stub(unittest.TestCase):
         self.expect(run("fake_program.unknown", PMI_RANK="1"), [], lines=0)
         self.expect(run("fake_program.unknown", PMI_RANK="0"), ["Some other MPI"])
 
-    def test_the_standard_abi_has_no_backend_yet(self):
-        self.expect(run("fake_program.abi"), ["not one that libhcoll knows"])
+    def test_the_standard_abi_has_a_backend_of_its_own_whoever_made_the_library(self):
+        self.expect(run("fake_program.abi"), ["stay with the MPI library", "fake_mpi_abi", "PMPI_"])
+        with tempfile.TemporaryDirectory() as folder:
+            alone = shutil.copy(LIBRARY, folder)
+            self.expect(run("fake_program.abi", preload=alone), [folder + "/libhcoll-mpi-abi.so"])
+
+    def test_another_version_of_the_standard_abi_is_left_alone(self):
+        self.expect(run("fake_program.next_abi"), ["not one that libhcoll knows"])
 
     def test_a_known_mpi_that_lacks_functions_stays_in_charge(self):
         self.expect(run("fake_program.lacking"), ["stay with the MPI library", "PMPI_"])
@@ -75,7 +81,7 @@ class Stub(unittest.TestCase):
             self.expect(run("fake_program.unknown", preload=f"{LIBRARY} {LIBRARY}"), ["not one that libhcoll knows"])
 
     def test_a_setting_says_what_the_mpi_library_is(self):
-        for name in ("openmpi", "OpenMPI"):
+        for name in ("openmpi", "OpenMPI", "abi"):
             self.expect(run("fake_program.unknown", LIBHCOLL_MPI=name), ["has no PMPI_"])
         self.expect(run("fake_program.lacking", LIBHCOLL_MPI="none"), [], lines=0)
         self.expect(run("fake_program.lacking", LIBHCOLL_MPI="auto"), ["has no PMPI_"])

@@ -3,28 +3,29 @@
 //
 //   --rounds N       rounds of calls (default 20)
 //   --late RANK      is late in each round (default: the last one; -1: nobody)
+//   --late-by MS     by so many milliseconds (default: 3)
 //   --go-to FOLDER   where the program goes after MPI_Init
 //   --end finalize|exit|kill|abort    how the first rank ends (default: finalize)
 #include "../support/program.hpp"
 
 #include <signal.h>
-#include <time.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace hcoll::test;
 
 namespace {
 
-// `late` comes some milliseconds after the others, who have told it that they are about to go on. It leaves its core to them.
-void come_late(const Program& program, int late) {
+// `late` comes so much after the others, who have told it that they are about to go on. It leaves its core to them.
+void come_late(const Program& program, int late, std::chrono::milliseconds by) {
     if (late < 0) return;
     if (program.rank() != late) return check(MPI_Send(nullptr, 0, MPI_BYTE, late, 0, MPI_COMM_WORLD));
     for (int rank = 1; rank < program.size(); ++rank)
         check(MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    constexpr timespec some{.tv_sec = 0, .tv_nsec = 3'000'000};
-    nanosleep(&some, nullptr);
+    std::this_thread::sleep_for(by);
 }
 
 }  // namespace
@@ -33,6 +34,7 @@ int main(int argc, char** argv) {
     Program program(argc, argv, "traced");
     const int rounds = static_cast<int>(program.options().number("--rounds", 20));
     const int late = static_cast<int>(program.options().number("--late", program.size() - 1));
+    const std::chrono::milliseconds late_by(program.options().number("--late-by", 3));
     const std::string folder = program.options().text("--go-to", "");
     const std::string end = program.options().text("--end", "finalize");
     program.options().reject_rest();
@@ -45,7 +47,7 @@ int main(int argc, char** argv) {
     std::vector<double> sums(count, 0);
     std::vector<double> blocks(static_cast<std::size_t>(count) * static_cast<std::size_t>(program.size()), 0);
     for (int round = 0; round < rounds; ++round) {
-        come_late(program, late);
+        come_late(program, late, late_by);
         check(MPI_Allreduce(values.data(), sums.data(), count, MPI_DOUBLE, MPI_SUM, comm));
         check(MPI_Bcast(values.data(), count, MPI_DOUBLE, program.size() - 1, comm));
         check(MPI_Reduce(values.data(), sums.data(), count, MPI_DOUBLE, MPI_SUM, 0, comm));

@@ -213,7 +213,14 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
         });
     return dispatch<collective>(
         comm, reduction.root, count, reduction.type, [&] { return call(count); },
-        [&](Communicator& communicator) { return screen_reduction(communicator, collective, count, reduction); },
+        [&](Communicator& communicator) {
+            const Screening screening = screen_reduction(communicator, collective, count, reduction);
+            // A wrong pair must not be counted: the ranks would be at different calls of what they learn.
+            if (!screening.is_fine() || !communicator.own().learning.is_on()) return screening;
+            const int status =
+                prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
+            return status == MPI_SUCCESS ? screening : Screening::rejected(status);
+        },
         [&](Communicator& communicator) {
             const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
             return known != nullptr && known->element_bytes != 0;
