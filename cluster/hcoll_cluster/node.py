@@ -38,7 +38,7 @@ def _mount_own(kind, target, flags, options, what):
 
 def make_node(cluster, node, keep):
     """File systems and names, in namespaces that are new already."""
-    system.mount("none", "/", None, system.MOUNT_RECURSIVE | system.MOUNT_PRIVATE)
+    system.keep_mounts_private()
     private_tmp(keep)
     careful = system.MOUNT_NOSUID | system.MOUNT_NODEV
     _mount_own("proc", "/proc", careful, None, "this container hides parts of /proc")

@@ -95,7 +95,7 @@ def _keep(channel, front_end, cluster, keep, environment, switch):
 
 def _stand(channel, keeper, cluster, keep, environment, switch):
     system.die_with_parent(keeper)
-    system.mount("none", "/", None, system.MOUNT_RECURSIVE | system.MOUNT_PRIVATE)
+    system.keep_mounts_private()
     private_tmp(keep)
     _mount_proc()
     os.mkdir(FOLDER)

@@ -34,6 +34,16 @@ def mount(source, target, kind, flags=0, options=None):
     _check(_libc.mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3]), f"mount on {target}")
 
 
+def keep_mounts_private():
+    """What is mounted from here on is seen by nobody outside of this mount namespace."""
+    try:
+        mount("none", "/", None, MOUNT_RECURSIVE | MOUNT_PRIVATE)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise Lacking("the root of this process is no mount point, as in a chroot: bind it to itself first (mount --bind ROOT ROOT, then chroot ROOT)") from error
+
+
 def join_network(process):
     """This process goes on in the network of another one, and in its user namespace where that is a different one."""
     def differs(kind):

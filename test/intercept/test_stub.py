@@ -79,6 +79,8 @@ class Stub(unittest.TestCase):
             other = shutil.copy(LIBRARY, folder)
             self.expect(run("fake_program.unknown", preload=f"{LIBRARY} {other}"), [other + " is preloaded, too", "not one that libhcoll knows"], lines=2)
             self.expect(run("fake_program.unknown", preload=f"{LIBRARY} {LIBRARY}"), ["not one that libhcoll knows"])
+            renamed = shutil.copy(LIBRARY, os.path.join(folder, "faster.so"))
+            self.expect(run("fake_program.unknown", preload=f"{LIBRARY} {renamed}"), [renamed + " is preloaded, too", "not one that libhcoll knows"], lines=2)
 
     def test_a_setting_says_what_the_mpi_library_is(self):
         for name in ("openmpi", "OpenMPI", "abi"):

@@ -8,7 +8,7 @@ which a rank was stopped goes on to the right results.
 
   faults.py FLAVOUR --build DIR [--first NUMBER] [--faults N] [--stop SECONDS]
 
-For hours: faults.py openmpi --build build --faults 1000 --stop 5
+For hours: faults.py openmpi --build build --faults 1000 --stop 5 (SIGTERM or Ctrl-C: it tells of those that were, after the one that is)
 """
 
 import argparse
@@ -19,13 +19,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import random_settings
 
 MARK = "HCOLL_FAULTS_JOB"
 # Those of jobs beside this one, and what a killed one leaves of its MPI library's, with this library or without.
-OF_MPI_LIBRARIES = ("mpich_", "ucx_shm_posix", "vader_segment", "sem.")
+OF_MPI_LIBRARIES = ("mpich_", "ucx_shm_posix", "vader_segment", "open_mpi.", "sem.")
 # A job that takes longer hangs. Beside other programs on its cores one takes a minute.
 PATIENCE = 240
 
@@ -145,7 +146,10 @@ def main():
     done = {"killed": 0, "stopped": 0}
     failed = []
     number = first
-    while sum(done.values()) < arguments.faults and number < first + 20 * arguments.faults:
+    is_over = threading.Event()
+    for ends in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ends, lambda *_: is_over.set())
+    while sum(done.values()) < arguments.faults and number < first + 20 * arguments.faults and not is_over.is_set():
         fault = Fault(number, algorithms, arguments.stop)
         problem = fault.run(arguments.flavour, build, environment)
         if problem is not None:

@@ -132,7 +132,7 @@ __attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* ow
         });
 }
 
-// Not every predefined operation takes every type. Those that MPI defines have kernels; which others do is the vendor's
+// Not every predefined operation takes every type. Those that MPI defines and that have kernels need no proof; which others do is the vendor's
 // business. The first time that such a pair is used on a communicator, on all ranks alike, the vendor is asked with no
 // elements: a wrong pair gets its own error.
 template <typename Ask>

@@ -90,7 +90,7 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
                      .type = type,
                      .element_bytes = is_contiguous(type) ? static_cast<std::size_t>(type_size(type)) : 0,
                      .kernel = kernel,
-                     .is_proven = kernel != nullptr,
+                     .is_proven = kernel != nullptr && is_defined(op, type),
                      .is_exact = is_exact(op, type)});
     std::swap(known.back(), known.front());
     return &known.front();

@@ -130,7 +130,10 @@ int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, Session* session) {
 }
 
 int wrap_Session_finalize(Session* session) {
-#if MPI_VERSION >= 4
+#if defined(HCOLL_FLAVOUR_OPENMPI)
+    // Of Open MPI 5 and newer, whichever mpi.h this was compiled with.
+    const bool is_one = session != nullptr && *session != openmpi_objects.ompi_mpi_instance_null;
+#elif MPI_VERSION >= 4
     const bool is_one = session != nullptr && *session != MPI_SESSION_NULL;
 #else
     const bool is_one = session != nullptr;

@@ -103,6 +103,22 @@ static const char* base_name(const struct link_map* map) {
     return slash != NULL ? slash + 1 : map->l_name;
 }
 
+/* The addresses in a dynamic section: glibc has relocated them on most processors. */
+static const void* address_in(const struct link_map* map, ElfW(Addr) value) {
+    return (const void*)(value < map->l_addr ? map->l_addr + value : value);
+}
+
+/* What an object was linked as, whatever its file is called; empty where it was not told. */
+static const char* soname(const struct link_map* map) {
+    const char* names = NULL;
+    const ElfW(Dyn)* found = NULL;
+    for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
+        if (entry->d_tag == DT_STRTAB) names = address_in(map, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SONAME) found = entry;
+    }
+    return names != NULL && found != NULL ? names + found->d_un.d_val : "";
+}
+
 static void* probe_in(const struct link_map* map) {
     void* handle = map != NULL ? handle_of(map) : NULL;
     return handle != NULL ? dlsym(handle, probe_name) : NULL;
@@ -265,7 +281,7 @@ static void* tool_function(const char* mpi_name) {
     static int has_said = 0;
     void* next = dlsym(RTLD_NEXT, mpi_name);
     const struct link_map* map = next != NULL ? map_of(next) : NULL;
-    if (map != NULL && strcmp(base_name(map), "libhcoll.so") == 0) {
+    if (map != NULL && strcmp(soname(map), "libhcoll.so") == 0) {
         if (!has_said) say("%s is preloaded, too, and not used: one libhcoll.so is enough", map->l_name);
         has_said = 1;
         return NULL;
@@ -277,11 +293,6 @@ static void* tool_function(const char* mpi_name) {
     for (size_t i = 0; i < sizeof vendor_names / sizeof *vendor_names; ++i)
         if (strncmp(base, vendor_names[i], strlen(vendor_names[i])) == 0) return NULL;
     return next;
-}
-
-/* The addresses in a dynamic section: glibc has relocated them on most processors. */
-static const void* address_in(const struct link_map* map, ElfW(Addr) value) {
-    return (const void*)(value < map->l_addr ? map->l_addr + value : value);
 }
 
 /* Does the dynamic linker find this function for the object (that is, libhcoll's)? The functions that an object calls without

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/types/reduction_kernel.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
+#include <limits>
 #include <span>
 
 #include "progress/engine/simulation.hpp"
@@ -19,21 +23,41 @@ constexpr std::array c_complex{Element::complex_float32, Element::complex_float6
 constexpr std::array pairs_of_integers{Element::int_int};
 constexpr std::array pairs_of_reals{Element::two_floats, Element::two_doubles};
 constexpr std::array logicals{Element::logical8, Element::logical16, Element::logical32, Element::logical64};
-constexpr std::array plain_complex{Element::plain_complex_float32, Element::plain_complex_float64,
-                                   Element::plain_complex_long_double};
-
-// How the vendor multiplies complex numbers of Fortran and C++.
-std::span<const Element> other_complex() {
-    if (is_simulated || vendor_is_openmpi()) return c_complex;
-    return plain_complex;
-}
-
 // Are Fortran's logicals 0 and 1, and anything but 0 true? They are what the compiler is that the vendor was built with.
 bool has_plain_logicals() {
     const auto combined = [](std::int64_t left, std::int64_t right, MPI_Op op) {
         return mpi.Reduce_local(&left, &right, 1, MPI_LOGICAL, op) == MPI_SUCCESS ? right : -1;
     };
     return combined(1, 0, MPI_LOR) == 1 && combined(2, 0, MPI_LOR) == 1 && combined(2, 1, MPI_LAND) == 1;
+}
+
+// Does the vendor multiply these complex numbers by the plain formula? Then a factor that is infinite may give two NaNs, where C's
+// product (C99, annex G) is infinite. For Fortran's and C++'s types that is the matter of an MPI library's build.
+template <typename Real>
+bool multiplies_plainly(MPI_Datatype type) {
+    constexpr Real infinite = std::numeric_limits<Real>::infinity();
+    constexpr Real nan = std::numeric_limits<Real>::quiet_NaN();
+    const std::array<Real, 2> left{infinite, nan};
+    std::array<Real, 2> right{2, 3};
+    return mpi.Reduce_local(left.data(), right.data(), 1, type, MPI_PROD) == MPI_SUCCESS && std::isnan(right[0]) &&
+           std::isnan(right[1]);
+}
+
+bool multiplies_plainly(MPI_Datatype type, Element element) {
+    if (is_simulated) return false;
+    switch (element) {
+        case Element::complex_float32: return multiplies_plainly<float>(type);
+        case Element::complex_float64: return multiplies_plainly<double>(type);
+        default: return multiplies_plainly<long double>(type);
+    }
+}
+
+Element plain_product_of(Element element) {
+    switch (element) {
+        case Element::complex_float32: return Element::plain_complex_float32;
+        case Element::complex_float64: return Element::plain_complex_float64;
+        default: return Element::plain_complex_long_double;
+    }
 }
 
 // A handle is a number or an address.
@@ -51,8 +75,10 @@ public:
                                 MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T});
         add(reals, {MPI_FLOAT, MPI_DOUBLE, MPI_REAL, MPI_REAL4, MPI_REAL8, MPI_DOUBLE_PRECISION});
         add(c_complex, {MPI_C_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX});
-        add(other_complex(), {MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16, MPI_CXX_FLOAT_COMPLEX,
-                              MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX});
+        add(c_complex,
+            {MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16, MPI_CXX_FLOAT_COMPLEX,
+             MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX},
+            Doubt::product);
         add(logicals, {MPI_C_BOOL, MPI_CXX_BOOL});
         add(pairs_of_integers, {MPI_2INT, MPI_2INTEGER});
         add(pairs_of_reals, {MPI_2REAL, MPI_2DOUBLE_PRECISION});
@@ -62,7 +88,7 @@ public:
                      MPI_LOGICAL1, MPI_LOGICAL2, MPI_LOGICAL4, MPI_LOGICAL8
 #endif
              })
-            add(logicals, {type}, true);
+            add(logicals, {type}, Doubt::logical);
         // Of C, so that their sizes are known.
         put(MPI_LONG_DOUBLE, Element::long_double);
         put(MPI_BYTE, Element::byte);
@@ -81,22 +107,28 @@ public:
             const Slot& slot = slots_[i];
             if (slot.kernels == nullptr) return find_of_fortran(type);
             if (slot.type != type) continue;
-            if (slot.is_fortran_logical && !plain_logicals()) return nullptr;
-            return slot.kernels;
+            if (slot.doubt == Doubt::none) return slot.kernels;
+            return settled(type, slot.doubt, slot.element);
         }
     }
 
 private:
+    // What is asked of the vendor about a type: only when a program uses it, since a library that lacks it would report an error.
+    enum class Doubt : std::uint8_t { none, logical, product };
     struct Slot {
         MPI_Datatype type{};
         const KernelRow* kernels = nullptr;  // nullptr where the slot is free
-        bool is_fortran_logical = false;
+        Element element{};
+        Doubt doubt = Doubt::none;
     };
 
-    // Asked of a program that has logicals only: an MPI library without Fortran would report an error.
-    static bool plain_logicals() {
-        static const bool plain = has_plain_logicals();
-        return plain;
+    static const KernelRow* settled(MPI_Datatype type, Doubt doubt, Element element) {
+        if (doubt == Doubt::logical) {
+            static const bool plain = has_plain_logicals();
+            return plain ? row_of(element) : nullptr;
+        }
+        if (doubt == Doubt::product && multiplies_plainly(type, element)) return row_of(plain_product_of(element));
+        return row_of(element);
     }
 
     static std::size_t first_slot(MPI_Datatype type) {
@@ -104,22 +136,23 @@ private:
     }
 
 #if defined(HCOLL_FLAVOUR_MPI_ABI)
-    // A vendor without Fortran may report an error where it is asked for the size of a type whose size Fortran's compiler decides. So only
-    // those that a program uses are asked for, each time.
+    // Sizes that Fortran's compiler decides.
     static const KernelRow* find_of_fortran(MPI_Datatype type) {
         struct Family {
             MPI_Datatype type;
             std::span<const Element> elements;
+            Doubt doubt;
         };
-        static const Family families[] = {{MPI_INTEGER, signed_integers},         {MPI_REAL, reals},
-                                          {MPI_DOUBLE_PRECISION, reals},          {MPI_COMPLEX, other_complex()},
-                                          {MPI_DOUBLE_COMPLEX, other_complex()},  {MPI_LOGICAL, logicals},
-                                          {MPI_2INTEGER, pairs_of_integers},      {MPI_2REAL, pairs_of_reals},
-                                          {MPI_2DOUBLE_PRECISION, pairs_of_reals}};
+        static const Family families[] = {
+            {MPI_INTEGER, signed_integers, Doubt::none},         {MPI_REAL, reals, Doubt::none},
+            {MPI_DOUBLE_PRECISION, reals, Doubt::none},          {MPI_COMPLEX, c_complex, Doubt::product},
+            {MPI_DOUBLE_COMPLEX, c_complex, Doubt::product},     {MPI_LOGICAL, logicals, Doubt::logical},
+            {MPI_2INTEGER, pairs_of_integers, Doubt::none},      {MPI_2REAL, pairs_of_reals, Doubt::none},
+            {MPI_2DOUBLE_PRECISION, pairs_of_reals, Doubt::none}};
         for (const Family& family : families) {
-            if (family.type != type || (type == MPI_LOGICAL && !plain_logicals())) continue;
+            if (family.type != type) continue;
             for (const Element element : family.elements)
-                if (type_size(type) == element_bytes(element)) return row_of(element);
+                if (type_size(type) == element_bytes(element)) return settled(type, family.doubt, element);
         }
         return nullptr;
     }
@@ -130,11 +163,11 @@ private:
     static const KernelRow* find_of_fortran(MPI_Datatype) { return nullptr; }
 #endif
 
-    void put(MPI_Datatype type, Element element, bool is_fortran_logical = false) {
+    void put(MPI_Datatype type, Element element, Doubt doubt = Doubt::none) {
         if (!exists(type)) return;
         std::size_t i = first_slot(type);
         while (slots_[i].kernels != nullptr && slots_[i].type != type) i = (i + 1) % slots_.size();
-        slots_[i] = {type, row_of(element), is_fortran_logical};
+        slots_[i] = {type, row_of(element), element, doubt};
     }
 
     static const KernelRow* row_of(Element element) {
@@ -142,11 +175,10 @@ private:
     }
 
     // Each type is the element of its size.
-    void add(std::span<const Element> elements, std::initializer_list<MPI_Datatype> types,
-             bool is_fortran_logical = false) {
+    void add(std::span<const Element> elements, std::initializer_list<MPI_Datatype> types, Doubt doubt = Doubt::none) {
         for (MPI_Datatype type : types)
             for (const Element element : elements)
-                if (exists(type) && type_size(type) == element_bytes(element)) put(type, element, is_fortran_logical);
+                if (exists(type) && type_size(type) == element_bytes(element)) put(type, element, doubt);
     }
 
     std::array<Slot, 256> slots_{};  // a quarter is taken
@@ -197,6 +229,15 @@ Kernel find_kernel(MPI_Op op, MPI_Datatype type) {
     if (operation == nullptr) return nullptr;
     const KernelRow* kernels = known_types().find(type);
     return kernels == nullptr ? nullptr : kernels->plain[static_cast<std::size_t>(*operation)];
+}
+
+bool is_defined(MPI_Op op, MPI_Datatype type) {
+    const std::optional<Operation> operation = find_operation(op);
+    const bool is_logical = operation == Operation::land || operation == Operation::lor || operation == Operation::lxor;
+    if (!is_logical) return operation.has_value();
+    const MPI_Datatype others[] = {MPI_AINT,     MPI_OFFSET,   MPI_COUNT,    MPI_INTEGER,
+                                   MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8};
+    return std::find(std::begin(others), std::end(others), type) == std::end(others);
 }
 
 std::optional<Operation> find_operation(MPI_Op op) {
