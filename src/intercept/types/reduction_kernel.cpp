@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
@@ -108,7 +109,7 @@ public:
             if (slot.kernels == nullptr) return find_of_fortran(type);
             if (slot.type != type) continue;
             if (slot.doubt == Doubt::none) return slot.kernels;
-            return settled(type, slot.doubt, slot.element);
+            return settled(type, slot.doubt, slot.element, answers_[i]);
         }
     }
 
@@ -122,13 +123,18 @@ private:
         Doubt doubt = Doubt::none;
     };
 
-    static const KernelRow* settled(MPI_Datatype type, Doubt doubt, Element element) {
+    // Of one type; several threads may ask at the same time, and are told the same.
+    enum class Answer : std::uint8_t { unknown, plain, as_c };
+
+    static const KernelRow* settled(MPI_Datatype type, Doubt doubt, Element element, std::atomic<Answer>& answer) {
         if (doubt == Doubt::logical) {
             static const bool plain = has_plain_logicals();
             return plain ? row_of(element) : nullptr;
         }
-        if (doubt == Doubt::product && multiplies_plainly(type, element)) return row_of(plain_product_of(element));
-        return row_of(element);
+        if (doubt == Doubt::none) return row_of(element);
+        if (answer.load(std::memory_order_relaxed) == Answer::unknown)
+            answer.store(multiplies_plainly(type, element) ? Answer::plain : Answer::as_c, std::memory_order_relaxed);
+        return row_of(answer.load(std::memory_order_relaxed) == Answer::plain ? plain_product_of(element) : element);
     }
 
     static std::size_t first_slot(MPI_Datatype type) {
@@ -142,17 +148,19 @@ private:
             MPI_Datatype type;
             std::span<const Element> elements;
             Doubt doubt;
+            std::atomic<Answer> answer = Answer::unknown;
         };
-        static const Family families[] = {
+        static Family families[] = {
             {MPI_INTEGER, signed_integers, Doubt::none},         {MPI_REAL, reals, Doubt::none},
             {MPI_DOUBLE_PRECISION, reals, Doubt::none},          {MPI_COMPLEX, c_complex, Doubt::product},
             {MPI_DOUBLE_COMPLEX, c_complex, Doubt::product},     {MPI_LOGICAL, logicals, Doubt::logical},
             {MPI_2INTEGER, pairs_of_integers, Doubt::none},      {MPI_2REAL, pairs_of_reals, Doubt::none},
             {MPI_2DOUBLE_PRECISION, pairs_of_reals, Doubt::none}};
-        for (const Family& family : families) {
+        for (Family& family : families) {
             if (family.type != type) continue;
             for (const Element element : family.elements)
-                if (type_size(type) == element_bytes(element)) return settled(type, family.doubt, element);
+                if (type_size(type) == element_bytes(element))
+                    return settled(type, family.doubt, element, family.answer);
         }
         return nullptr;
     }
@@ -182,6 +190,7 @@ private:
     }
 
     std::array<Slot, 256> slots_{};  // a quarter is taken
+    mutable std::array<std::atomic<Answer>, 256> answers_{};
 };
 
 class KnownOperations {

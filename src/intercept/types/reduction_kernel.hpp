@@ -47,8 +47,8 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Element::
     "two doubles"};
 
 // nullptr for what users made, types without operations (MPI_CHAR) and what kernels are not for (MPI_REAL16): the vendor
-// combines those. A kernel's elements lie as MPI says they do, at the type's extent. From any thread; some ns, but for Fortran's and C++'s complex numbers and
-// Fortran's logicals, of which the vendor is asked.
+// combines those. A kernel's elements lie as MPI says they do, at the type's extent. Some ns, from any thread; the
+// vendor is asked once about each complex type of Fortran and C++, and about Fortran's logicals.
 Kernel find_kernel(MPI_Op op, MPI_Datatype type);
 
 // Does MPI define this operation for the type (MPI-4.0, 6.9.2)? Of pairs that have a kernel: logical operations are defined for C's integers and for

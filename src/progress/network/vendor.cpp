@@ -15,14 +15,20 @@ Vendor mpi;
 
 namespace {
 
+#if defined(HCOLL_FLAVOUR_MPI_ABI)
+// Of the object that has this function.
+const void* base_of(const void* function) {
+    Dl_info found{};
+    return function != nullptr && dladdr(function, &found) != 0 ? found.dli_fbase : nullptr;
+}
+#endif
+
 // A library of the standard ABI may lie above the implementation's own, which has functions of the same names for other handles: of
 // those that the upper one lacks the lower one's must not be taken.
 bool is_of_vendor([[maybe_unused]] void* handle, [[maybe_unused]] const void* function) {
 #if defined(HCOLL_FLAVOUR_MPI_ABI)
-    Dl_info vendor{};
-    Dl_info found{};
-    return dladdr(dlsym(handle, "PMPI_Get_library_version"), &vendor) != 0 && dladdr(function, &found) != 0 &&
-           vendor.dli_fbase == found.dli_fbase;
+    static const void* const base = base_of(dlsym(handle, "PMPI_Get_library_version"));
+    return base != nullptr && base == base_of(function);
 #else
     return true;
 #endif
