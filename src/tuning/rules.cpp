@@ -28,7 +28,7 @@ constexpr MeasuredRule measured[] = {
     {VendorKind::mpich, Collective::allreduce, 1, 3, 8, any_size, "shared"},
     {VendorKind::openmpi, Collective::bcast, 1, 2, 2, any_size, "shared:single_copy=32k"},
     {VendorKind::openmpi, Collective::bcast, 1, 3, 8, any_size, "shared"},
-    {VendorKind::openmpi, Collective::reduce, 1, 2, 2, 2 * mebi, "shared:single_copy=64k"},
+    {VendorKind::openmpi, Collective::reduce, 1, 2, 2, 2 * mebi, "shared:single_copy=96k"},
     {VendorKind::openmpi, Collective::reduce, 1, 2, 2, any_size, "shared"},
     {VendorKind::openmpi, Collective::reduce, 1, 3, 8, any_size, "shared"},
     {VendorKind::openmpi, Collective::allreduce, 1, 2, 2, any_size, "shared:single_copy=64k"},
