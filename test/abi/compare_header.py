@@ -53,26 +53,26 @@ def values(path, names, compiler):
     return dict(line.rsplit(" ", 1) for line in out.splitlines())
 
 
-def main():
-    ours, theirs = (os.path.abspath(path) for path in sys.argv[1:3])
-    compiler = sys.argv[3] if len(sys.argv) > 3 else "cc"
-    with open(ours, encoding="utf-8") as file:
-        names = re.findall(r"^#define (MPI_\w+) ", file.read(), flags=re.M)
+def compare(own, other, theirs):
+    """Says what is missing or different in `other`, which is of the header `theirs`. How many are different."""
     differences = 0
-    own, other = values(ours, names, compiler), values(theirs, names, compiler)
     for name, value in own.items():
         if name not in other:
             print(f"{theirs} has no {name}")
         elif value != other[name]:
             differences += 1
             print(f"{name} is {value}, and {other[name]} in {theirs}")
-    own, other = functions(ours, compiler), functions(theirs, compiler)
-    for name, prototype in own.items():
-        if name not in other:
-            print(f"{theirs} has no {name}")
-        elif prototype != other[name]:
-            differences += 1
-            print(f"{name} is {prototype}, and {other[name]} in {theirs}")
+    return differences
+
+
+def main():
+    ours, theirs = (os.path.abspath(path) for path in sys.argv[1:3])
+    compiler = sys.argv[3] if len(sys.argv) > 3 else "cc"
+    with open(ours, encoding="utf-8") as file:
+        names = re.findall(r"^#define (MPI_\w+) ", file.read(), flags=re.M)
+    differences = compare(values(ours, names, compiler), values(theirs, names, compiler), theirs)
+    own = functions(ours, compiler)
+    differences += compare(own, functions(theirs, compiler), theirs)
     print(f"{len(names)} numbers and {len(own)} functions, {differences} of them different")
     return 1 if differences else 0
 

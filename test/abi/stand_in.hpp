@@ -16,19 +16,16 @@
 #include <utility>
 #include <vector>
 
+// All classes of handles but sessions, which MPI libraries have from MPI 4 on.
+#define HCOLL_HANDLES(HANDLE) \
+    HANDLE(Comm)              \
+    HANDLE(Datatype)          \
+    HANDLE(Errhandler) HANDLE(File) HANDLE(Group) HANDLE(Info) HANDLE(Message) HANDLE(Op) HANDLE(Request) HANDLE(Win)
+
 namespace abi {
 #define HCOLL_HANDLE(name) using name = struct name##Object*;
-HCOLL_HANDLE(Comm)
-HCOLL_HANDLE(Datatype)
-HCOLL_HANDLE(Errhandler)
-HCOLL_HANDLE(File)
-HCOLL_HANDLE(Group)
-HCOLL_HANDLE(Info)
-HCOLL_HANDLE(Message)
-HCOLL_HANDLE(Op)
-HCOLL_HANDLE(Request)
+HCOLL_HANDLES(HCOLL_HANDLE)
 HCOLL_HANDLE(Session)
-HCOLL_HANDLE(Win)
 #undef HCOLL_HANDLE
 struct Status {
     int source;
@@ -67,15 +64,7 @@ struct VendorOf;
     struct VendorOf<abi::name> { \
         using Type = MPI_##name; \
     };
-HCOLL_HANDLE(Comm)
-HCOLL_HANDLE(Datatype)
-HCOLL_HANDLE(Errhandler)
-HCOLL_HANDLE(File)
-HCOLL_HANDLE(Group)
-HCOLL_HANDLE(Info)
-HCOLL_HANDLE(Message)
-HCOLL_HANDLE(Op)
-HCOLL_HANDLE(Request)
+HCOLL_HANDLES(HCOLL_HANDLE)
 #if MPI_VERSION >= 4
 HCOLL_HANDLE(Session)
 #else
@@ -84,7 +73,6 @@ struct VendorOf<abi::Session> {
     using Type = void*;
 };
 #endif
-HCOLL_HANDLE(Win)
 #undef HCOLL_HANDLE
 
 template <typename Handle>

@@ -24,6 +24,7 @@ constexpr std::array c_complex{Element::complex_float32, Element::complex_float6
 constexpr std::array pairs_of_integers{Element::int_int};
 constexpr std::array pairs_of_reals{Element::two_floats, Element::two_doubles};
 constexpr std::array logicals{Element::logical8, Element::logical16, Element::logical32, Element::logical64};
+
 // Are Fortran's logicals 0 and 1, and anything but 0 true? They are what the compiler is that the vendor was built with.
 bool has_plain_logicals() {
     const auto combined = [](std::int64_t left, std::int64_t right, MPI_Op op) {

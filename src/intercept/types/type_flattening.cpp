@@ -219,6 +219,8 @@ private:
     Rows flatten_subarray(const TypeContents& contents, const Rows& inner, std::ptrdiff_t extent) {
         const Number* numbers = numbers_of(contents, 0, 2);
         const Number dimensions = numbers[0];
+        // Open MPI 6.0.0rc2 tells a program of the standard ABI its own numbers here.
+        if (numbers[1] != MPI_ORDER_C && numbers[1] != MPI_ORDER_FORTRAN) throw NotFlattened{};
         const bool is_last_fastest = numbers[1] == MPI_ORDER_C;
         const Number* sizes = numbers_of(contents, 2, 3 * dimensions);
         Rows rows = inner;
