@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdarg>
+#include <cstdlib>
 #include <utility>
 
 FUNCTION(int, Abi_get_version, (int* major, int* minor)) {
@@ -167,6 +168,7 @@ FUNCTION(int, Grequest_start,
 
 // ---- what a type was made with: among its numbers there may be orders and distributions of arrays -------------------------
 
+// HCOLL_STAND_IN_FOREIGN_ORDERS=1: orders stay the MPI library's own numbers, as Open MPI 6.0.0rc2 leaves them.
 FUNCTION(int, Type_get_contents,
          (abi::Datatype type, int integers, int addresses, int types, int integer_list[], MPI_Aint address_list[],
           abi::Datatype type_list[])) {
@@ -178,6 +180,7 @@ FUNCTION(int, Type_get_contents,
         VENDOR(MPI_Type_get_contents)(in(type), integers, addresses, types, integer_list, address_list, own.data());
     if (result != MPI_SUCCESS) return out_error(result);
     for (int i = 0; i < counts[2]; ++i) type_list[i] = out<abi::Datatype>(own[static_cast<std::size_t>(i)]);
+    if (std::getenv("HCOLL_STAND_IN_FOREIGN_ORDERS") != nullptr) return out_error(result);
     if (combiner == MPI_COMBINER_SUBARRAY) {
         const int dimensions = integer_list[0];
         integer_list[1 + 3 * dimensions] = out<Arrays>(integer_list[1 + 3 * dimensions]);

@@ -3,6 +3,9 @@
 // integers. Skipped where memory does not suffice.
 //
 //   --only bcast|bcast_c|reduce|allreduce
+#include <sys/mman.h>
+#include <cstdlib>
+
 #include "../support/program.hpp"
 #include "../support/random.hpp"
 
@@ -36,7 +39,9 @@ std::int64_t value_at(int rank, std::size_t i) {
 
 class LargeMessages {
 public:
-    LargeMessages() : data_(std::make_unique_for_overwrite<std::int64_t[]>(elements)) {
+    LargeMessages() : data_(static_cast<std::int64_t*>(std::aligned_alloc(huge_page, bytes)), &std::free) {
+        require(data_ != nullptr, "no memory");
+        madvise(data_.get(), bytes, MADV_HUGEPAGE);  // half a million faults less; nothing else depends on it
         check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
         check(MPI_Comm_size(MPI_COMM_WORLD, &size_));
     }
@@ -93,7 +98,9 @@ private:
                      ": expected " + std::to_string(expected(i)) + ", found " + std::to_string(data_[i]));
     }
 
-    std::unique_ptr<std::int64_t[]> data_;
+    static constexpr std::size_t huge_page = std::size_t{2} << 20U;
+    static constexpr std::size_t bytes = (elements * sizeof(std::int64_t) + huge_page - 1) / huge_page * huge_page;
+    std::unique_ptr<std::int64_t[], void (*)(void*)> data_;
     int rank_ = 0;
     int size_ = 1;
 };

@@ -2,7 +2,8 @@
 // What the library finds out about datatypes, and how it packs them, beside their type maps and MPI_Pack: random types, packed in
 // pieces that begin and end anywhere. In one process, without the library preloaded: its files are linked in.
 //
-//   --types N   how many (default 3000)
+//   --types N            how many (default 3000)
+//   --foreign-orders     the MPI library answers with numbers that are no order of a subarray: such types may be unknown
 #include <dlfcn.h>
 #include <cstring>
 
@@ -14,6 +15,12 @@ using namespace hcoll;
 using namespace hcoll::test;
 
 namespace {
+
+bool has_foreign_orders = false;
+
+bool may_be_unknown(const TestType& type) {
+    return has_foreign_orders && type.name.find("subarray") != std::string::npos;
+}
 
 void compare(const Layout& layout, bool has_empty, Random& random) {
     const TestType& type = layout.type();
@@ -39,7 +46,7 @@ void compare(const Layout& layout, bool has_empty, Random& random) {
         by_vendor.resize(static_cast<std::size_t>(position));
     }
     if (found == nullptr) {
-        require(by_vendor != expected, type.name + ": its layout is not known");
+        require(by_vendor != expected || may_be_unknown(type), type.name + ": its layout is not known");
         return;
     }
     require(expected.size() == static_cast<std::size_t>(count) * found->size(), type.name + ": another size");
@@ -106,7 +113,7 @@ void recognize_what_has_no_gaps() {
     is_one_block(layout::indexed({0, 1, 2, 3}));
     is_one_block(layout::resized(layout::contiguous(3), 0, 12));
     is_one_block(layout::hvector(layout::vector(2, 1, 1), 4, 8));
-    is_one_block(subarray_of_all());
+    if (!has_foreign_orders) is_one_block(subarray_of_all());
     for (const Layout& each : {layout::indexed({1, 0}), layout::vector(3, 2, 4), layout::gapped_struct(),
                                layout::resized(layout::contiguous(2), -4, 20)})
         require(!starts_at(each, many).has_value(), each.type().name + " has gaps, or another order");
@@ -146,6 +153,7 @@ void free_and_make_anew() {
 int main(int argc, char** argv) {
     Program program(argc, argv, "type_layouts");
     const std::int64_t types = program.options().number("--types", 3000);
+    has_foreign_orders = program.options().flag("--foreign-orders");
     program.options().reject_rest();
     const std::string missing = load_vendor(dlopen(nullptr, RTLD_NOW));  // the program's own MPI library
     require(missing.empty(), "the MPI library lacks " + missing);
