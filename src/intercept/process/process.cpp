@@ -189,10 +189,8 @@ void Process::start_world(std::string warning) {
     if (settings.enable) Background::get().agree(settings.progress);
     if ((settings.enable || settings.traces() || settings.reports()) && !settings.sparse)
         placements_.start_world(rank, size, settings.topology);
-    if (rank == 0 && settings.sparse && observe_calls_ != nullptr)
-        for (const auto& [is_set, text] : {std::pair{settings.watches(), "LIBHCOLL_WATCHDOG: nobody watches"},
-                                           {settings.traces(), "LIBHCOLL_TRACE: nothing is traced"}})
-            if (is_set) log_line(LogLevel::warn, "{}, since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors", text);
+    if (rank == 0 && settings.sparse)
+        tell_who_does_not_observe(settings, "since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors");
     if (observe_calls_ != nullptr && settings.observes_calls()) {
         has_devices_anywhere_ = is_true_anywhere(DeviceMemory::may_be_any(), MPI_COMM_WORLD);
         notes_calls_ = true;
@@ -295,6 +293,23 @@ void Process::print_warnings(bool speaks) {
     if (speaks)
         for (const std::string& warning : warnings_) log_line(LogLevel::warn, warning);
     warnings_.clear();
+}
+
+void Process::tell_who_does_not_observe(const Settings& settings, std::string_view why) const {
+    if (observe_calls_ == nullptr) return;
+    // Where ranks keep to their neighbors, results and arguments are looked at all the same.
+    const bool is_all_of_it = !settings.sparse;
+    for (const auto& [is_set, text] :
+         {std::pair{is_all_of_it && settings.verify != 0, "LIBHCOLL_VERIFY: no result is looked at"},
+          {is_all_of_it && settings.check != CheckMode::off, "LIBHCOLL_CHECK: no call is looked at"},
+          {settings.watches(), "LIBHCOLL_WATCHDOG: nobody watches"},
+          {settings.traces(), "LIBHCOLL_TRACE: nothing is traced"}})
+        if (is_set) log_line(LogLevel::warn, "{}, {}", text, why);
+}
+
+void Process::tell_what_awaits_world() {
+    if (has_world() || has_told_what_awaits_world_.exchange(true)) return;
+    tell_who_does_not_observe(agreed()->settings, "since that begins in MPI_Init, which this program has not called");
 }
 
 void Process::note_communicator(int rank, int size) {

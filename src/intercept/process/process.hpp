@@ -102,6 +102,8 @@ public:
     int broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const;
     // Prints what is wrong with the settings, once, where this rank `speaks`; another forgets it.
     void print_warnings(bool speaks);
+    // Once, by a process that leads a communicator of sessions: which settings do nothing there.
+    void tell_what_awaits_world();
     // A communicator is used: makes sure of the finalize hook, and of who prints where there is no MPI_COMM_WORLD.
     void note_communicator(int rank, int size);
 
@@ -113,6 +115,7 @@ public:
 
 private:
     explicit Process(const Opening& opening);
+    void tell_who_does_not_observe(const Settings& settings, std::string_view why) const;
     bool spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed, int& has_sessions) const;
     void make_absolute(std::string& path);
     void publish(std::shared_ptr<const AgreedSettings> agreed);
@@ -143,6 +146,7 @@ private:
     bool has_looked_for_table_ = false;
     std::mutex agreeing_;  // of what sessions and MPI_COMM_WORLD have to know of each other
     bool has_sessions_ = false;
+    std::atomic<bool> has_told_what_awaits_world_{false};
     std::vector<Session> sessions_;      // that live
     bool has_earlier_sessions_ = false;  // of all ranks; not changed once there is a world
     std::atomic<bool> has_world_{false};
