@@ -40,7 +40,7 @@ typedef ssize_t (*Read)(int, void*, size_t);
 static void* closing_worker; /* the worker to drive while connections are being closed, or NULL */
 static void* last_worker;
 
-/* In a row, and without an event: a few microseconds, no more than handing the core on takes. */
+/* In a row, and without an event of UCX: a few microseconds, no more than handing the core on takes. */
 enum { calls_until_yield = 16 };
 
 /* The function that this one hides; found once. NULL in a process without UCX. */

@@ -168,7 +168,7 @@ FUNCTION(int, Grequest_start,
 
 // ---- what a type was made with: among its numbers there may be orders and distributions of arrays -------------------------
 
-// HCOLL_STAND_IN_FOREIGN_ORDERS=1: orders stay the MPI library's own numbers, as Open MPI 6.0.0rc2 leaves them.
+// HCOLL_STAND_IN_FOREIGN_ORDERS=1: orders and distributions stay the MPI library's own numbers; Open MPI 6.0.0rc2 leaves orders so.
 FUNCTION(int, Type_get_contents,
          (abi::Datatype type, int integers, int addresses, int types, int integer_list[], MPI_Aint address_list[],
           abi::Datatype type_list[])) {

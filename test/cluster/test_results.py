@@ -68,7 +68,7 @@ class Results(unittest.TestCase):
                 for number, settings in enumerate(jobs(collectives)):
                     if not cluster.ALL_ORDERS and len(cluster.FLAVOURS) > 1 and (number + shift) % 2 != 0:
                         continue
-                    orders = ORDERS if cluster.ALL_ORDERS else [ORDERS[(number + shift + counts[0]) % len(ORDERS)]]
+                    orders = ORDERS if cluster.ALL_ORDERS else [ORDERS[(number + len(counts)) % len(ORDERS)]]
                     for order in orders:
                         with self.subTest(order=order, **settings):
                             self.check(up, counts, order, settings, [program(name, FLAVOUR), *words])

@@ -228,6 +228,8 @@ TEST_P(NodeCollectivesOf, GiveTheRightResultsWhoeverIsLate) {
     };
     for (const std::size_t elements : all_sizes)
         for (int root = 0; root < ranks; ++root) {
+            // Of many ranks the first ones, the last one, and a third of the others, which each run draws anew.
+            if (ranks > NodeCollectives::flat_ranks && root > 1 && root + 1 < ranks && random() % 3 != 0) continue;
             add(Call::bcast, root, elements);
             add(Call::reduce, root, elements);
             if (root < 2) add(Call::allreduce, 0, elements);

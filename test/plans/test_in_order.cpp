@@ -28,7 +28,7 @@ constexpr Status status_wrong_message = 2;
 class OneCore {
 public:
     OneCore() {
-        sched_getaffinity(0, sizeof before_, &before_);
+        if (sched_getaffinity(0, sizeof before_, &before_) != 0) return;
         const int core = sched_getcpu();
         cpu_set_t only;
         CPU_ZERO(&only);

@@ -159,10 +159,7 @@ SetUp::Result SetUp::choose() {
         if (begin_and_finish(MPI_STATUS_IGNORE, begin) != MPI_SUCCESS) return {.why_vendor = reason::no_context};
     }
     if (!meet()) return {.why_vendor = reason::no_context};
-    if (of_.rank == 0) {
-        Process::get().print_warnings(true);
-        Process::get().tell_what_awaits_world();
-    }
+    if (of_.rank == 0) Process::get().print_warnings(true);
     if (!settings().enable) return {.why_vendor = reason::disabled};
     if (all_[device] != 0) return {.why_vendor = reason::device};
     if (settings().leave_all_to_vendor() && !of_.wants_everything) return {.why_vendor = reason::settings};

@@ -189,8 +189,9 @@ void Process::start_world(std::string warning) {
     if (settings.enable) Background::get().agree(settings.progress);
     if ((settings.enable || settings.traces() || settings.reports()) && !settings.sparse)
         placements_.start_world(rank, size, settings.topology);
+    // Results and arguments are looked at all the same.
     if (rank == 0 && settings.sparse)
-        tell_who_does_not_observe(settings, "since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors");
+        tell_who_does_not_observe(settings, false, "since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors");
     if (observe_calls_ != nullptr && settings.observes_calls()) {
         has_devices_anywhere_ = is_true_anywhere(DeviceMemory::may_be_any(), MPI_COMM_WORLD);
         notes_calls_ = true;
@@ -295,10 +296,8 @@ void Process::print_warnings(bool speaks) {
     warnings_.clear();
 }
 
-void Process::tell_who_does_not_observe(const Settings& settings, std::string_view why) const {
+void Process::tell_who_does_not_observe(const Settings& settings, bool is_all_of_it, std::string_view why) const {
     if (observe_calls_ == nullptr) return;
-    // Where ranks keep to their neighbors, results and arguments are looked at all the same.
-    const bool is_all_of_it = !settings.sparse;
     for (const auto& [is_set, text] :
          {std::pair{is_all_of_it && settings.verify != 0, "LIBHCOLL_VERIFY: no result is looked at"},
           {is_all_of_it && settings.check != CheckMode::off, "LIBHCOLL_CHECK: no call is looked at"},
@@ -309,7 +308,8 @@ void Process::tell_who_does_not_observe(const Settings& settings, std::string_vi
 
 void Process::tell_what_awaits_world() {
     if (has_world() || has_told_what_awaits_world_.exchange(true)) return;
-    tell_who_does_not_observe(agreed()->settings, "since that begins in MPI_Init, which this program has not called");
+    tell_who_does_not_observe(agreed()->settings, true,
+                              "since that begins in MPI_Init, which has not been called so far");
 }
 
 void Process::note_communicator(int rank, int size) {

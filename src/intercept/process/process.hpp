@@ -102,7 +102,7 @@ public:
     int broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const;
     // Prints what is wrong with the settings, once, where this rank `speaks`; another forgets it.
     void print_warnings(bool speaks);
-    // Once, by a process that leads a communicator of sessions: which settings do nothing there.
+    // Once, by a process that is rank 0 of a communicator of sessions: which settings do nothing there.
     void tell_what_awaits_world();
     // A communicator is used: makes sure of the finalize hook, and of who prints where there is no MPI_COMM_WORLD.
     void note_communicator(int rank, int size);
@@ -115,7 +115,8 @@ public:
 
 private:
     explicit Process(const Opening& opening);
-    void tell_who_does_not_observe(const Settings& settings, std::string_view why) const;
+    // `is_all_of_it`: nor are results and arguments looked at.
+    void tell_who_does_not_observe(const Settings& settings, bool is_all_of_it, std::string_view why) const;
     bool spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed, int& has_sessions) const;
     void make_absolute(std::string& path);
     void publish(std::shared_ptr<const AgreedSettings> agreed);
