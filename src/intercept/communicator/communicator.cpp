@@ -201,8 +201,10 @@ int Communicator::attach(MPI_Comm handle, Communicator*& state) {
         state->key_.store(key, std::memory_order_relaxed);
         Registry::put(known.chain_of(key), *state);
     }
-    if (is_inter == 0) Process::get().note_communicator(state->rank_, state->size_);
-    if (is_inter == 0 && state->rank_ == 0 && state->size_ > 1) Process::get().tell_what_awaits_world();
+    if (is_inter == 0) {
+        Process::get().note_communicator(state->rank_, state->size_);
+        if (state->rank_ == 0 && state->size_ > 1) Process::get().tell_what_awaits_world();
+    }
     state->is_watched_ = attach_deletion_hook(handle, on_delete, state) == MPI_SUCCESS;
     return MPI_SUCCESS;
 }
