@@ -365,8 +365,7 @@ std::vector<Candidate> find_candidates(const CandidateSpace& space) {
     };
     std::vector<Candidate> found = {plain(AlgorithmChoice::Kind::vendor)};
     const Collective collective = space.call.collective;
-    const bool may_be_shared =
-        space.has_shared_memory && !space.call.is_nonblocking && shape.nodes == 1 && !has_blocks(collective);
+    const bool may_be_shared = space.has_shared_memory && !space.call.is_nonblocking && shape.nodes == 1;
     if (may_be_shared && is_wanted("shared")) {
         found.push_back(plain(AlgorithmChoice::Kind::shared));
         // A message of that length or more is copied once.

@@ -88,8 +88,7 @@ template <Collective collective>
 Setting choice_setting(std::string_view name, std::string_view help) {
     return {name,
             "algorithm[:key=value,...]",
-            has_blocks(collective) ? "auto, vendor, or an algorithm of the collective"
-                                   : "auto, vendor, shared, or an algorithm of the collective",
+            "auto, vendor, shared, or an algorithm of the collective",
             help,
             true,
             [](Settings& settings, std::string_view text) {
@@ -523,8 +522,7 @@ Problem parse_choice_of(Collective collective, std::string_view name_of_call, bo
 }  // namespace
 
 std::optional<std::string> parse_choice(Collective collective, std::string_view text, AlgorithmChoice& choice) {
-    // Nothing over shared memory knows of blocks.
-    return parse_choice_of(collective, name_of(collective), !has_blocks(collective), text, choice);
+    return parse_choice_of(collective, name_of(collective), true, text, choice);
 }
 
 std::optional<std::string> parse_nonblocking_choice(Collective collective, std::string_view text,

@@ -52,7 +52,7 @@ bool are_all(const Words& words, Word value) {
 
 // One collective after another, as each rank makes them.
 struct Round {
-    enum class What { bcast, reduce, allreduce, line, barrier };
+    enum class What { bcast, reduce, allreduce, line, barrier, gather, scatter, allgather };
     What what;
     std::size_t bytes = 0;
     int root = 0;
@@ -88,6 +88,27 @@ private:
 
 constexpr std::size_t copied_once_from = 1;
 
+void move_portions(const Round& round, int number, NodeCollectives& node, int ranks, int rank) {
+    const std::size_t words = words_in(round.bytes);
+    const bool is_scatter = round.what == Round::What::scatter;
+    const bool has_whole = round.what == Round::What::allgather || rank == round.root;
+    Words own(words, is_scatter ? 0 : word_of(rank, number));
+    Words all;
+    for (int each = 0; each < ranks && has_whole; ++each)
+        all.insert(all.end(), words, is_scatter ? word_of(each, number) : 0);
+    const NodeBuffer portion(bytes_of(own), round.bytes);
+    const NodeBuffer whole(has_whole ? bytes_of(all) : nullptr, round.bytes * static_cast<std::size_t>(ranks));
+    if (is_scatter)
+        node.scatter(round.root, whole, portion, round.bytes, copied_once_from);
+    else if (round.what == Round::What::gather)
+        node.gather(round.root, portion, whole, round.bytes, copied_once_from);
+    else
+        node.allgather(portion, whole, round.bytes, copied_once_from);
+    require(are_all(own, word_of(rank, number)), "a portion is wrong");
+    for (std::size_t i = 0; i < all.size(); ++i)
+        require(all[i] == word_of(static_cast<int>(i / words), number), "a whole is wrong");
+}
+
 void make(const Round& round, int number, NodeCollectives& node, int ranks, int rank) {
     const std::size_t words = words_in(round.bytes);
     Words own(words, word_of(rank, number));
@@ -110,6 +131,9 @@ void make(const Round& round, int number, NodeCollectives& node, int ranks, int 
             node.allreduce_line(bytes_of(own), bytes_of(result), round.bytes, words, add);
             require(are_all(result, sum_of(ranks, number)), "a sum is wrong");
             break;
+        case Round::What::gather:
+        case Round::What::scatter:
+        case Round::What::allgather: move_portions(round, number, node, ranks, rank); break;
         // What was written before, all see afterwards.
         case Round::What::barrier: {
             Word& own_word = written[static_cast<std::size_t>(2 * rank + number % 2)];
@@ -176,6 +200,21 @@ std::vector<Protocol> protocols_of_node_collectives() {
     with("lines of Bcast in groups", {3, 4}, true, {{What::bcast, word, 0}, {What::bcast, word, 1}});
     with("lines of Reduce in groups", {3, 4}, true, {{What::reduce, word, 0}, {What::reduce, word, 1}});
     with("lines of Allreduce in groups", {3}, true, {{What::allreduce, word}, {What::allreduce, word}});
+    for (const auto& [what, of] : {std::pair{What::gather, " of Gather"}, {What::scatter, " of Scatter"}, {What::allgather, " of Allgather"}}) {
+        const std::string name = of;
+        // Without a root there is one such call, and many more orders.
+        const auto twice = [&](std::size_t bytes, int second_root) {
+            std::vector<Round> rounds{{what, bytes, 0}};
+            if (what != What::allgather) rounds.push_back({what, bytes, second_root});
+            return rounds;
+        };
+        with("lines" + name, {2}, true, {{what, word, 0}, {what, word, 0}, {what, word, 1}});
+        with("slots" + name, {2}, true, {{what, slot, 0}, {what, slot, 0}, {what, slot, 0}});
+        with("blocks" + name, {2}, true, twice(three_blocks, 1));
+        with("lines" + name + " in groups", {3}, true, {{what, word, 0}, {what, word, 1}});
+        with("copies" + name, {2}, true, twice(3 * page, 1), 0);
+        with("copies" + name + ", some fail", {2}, true, twice(3 * page, 0), 1);
+    }
     const auto large = [&](const char* name, const std::vector<Round>& rounds, int failures = never_copied) {
         all.push_back(protocol(name, 3, true, rounds, failures));
         all.back().is_large = true;

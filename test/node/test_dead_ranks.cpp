@@ -107,6 +107,22 @@ TEST(DeadRank, EndsAnAllreduce) {
         });
 }
 
+TEST(DeadRank, EndsWhatItHasAPortionOf) {
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{5'000}, std::size_t{100'000}}) {
+        std::vector<std::byte> portion(bytes);
+        std::vector<std::byte> whole(ranks * bytes);
+        const NodeBuffer own(portion.data(), bytes);
+        const NodeBuffer all(whole.data(), whole.size());
+        expect_collective_ends([&](NodeCollectives& node) { node.allgather(own, all, bytes); });
+        expect_collective_ends([&](NodeCollectives& node) { node.scatter(ranks - 1, all, own, bytes); });
+        // Nobody but the root waits for it here.
+        expect_collective_ends([&](NodeCollectives& node) {
+            node.gather(0, own, all, bytes);
+            node.barrier();
+        });
+    }
+}
+
 // While buffers are copied from one to the other: nobody is in another one's any more.
 TEST(DeadRank, EndsSingleCopies) {
     const auto run = [](Node& shared, int rank) {

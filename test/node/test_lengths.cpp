@@ -36,6 +36,11 @@ public:
         return true;
     }
 
+    bool is_whole_behind() const {
+        return std::all_of(memory_.begin() + static_cast<std::ptrdiff_t>(bytes_), memory_.end(),
+                           [](std::byte each) { return each == guard; });
+    }
+
 private:
     std::size_t bytes_;
     std::vector<std::byte> memory_;
@@ -197,6 +202,62 @@ TEST(Reductions, OfDifferentLengthsEndInAnErrorOnAllRanks) {
 TEST(Reductions, OfDifferentLengthsEndInAnErrorByASingleCopy) {
     test_reductions(2, false, true);
     test_reductions(3, true, true);
+}
+
+// ---- portions ----
+
+// The last rank's are of another length; behind no buffer anything is written.
+void test_portions(int ranks, bool oversubscribed, bool single_copy) {
+    for (const Lengths& lengths : wrong_lengths) {
+        if (lengths.short_rank == 0) continue;
+        for (const Collective collective : {Collective::gather, Collective::scatter, Collective::allgather})
+            for (const int root : {0, ranks - 1}) {
+                std::atomic<int> wrong{0};
+                std::atomic<int> refused{0};
+                const auto outcomes = run_ranks_that_may_fail(ranks, oversubscribed, [&](NodeCollectives& node, int rank) {
+                    if (single_copy && !node.use_single_copy(make_cma_memory(ranks))) ++refused;
+                    const std::size_t bytes = rank == ranks - 1 ? lengths.short_rank : lengths.root;
+                    const std::size_t all = bytes * static_cast<std::size_t>(ranks);
+                    Guarded portion(bytes);
+                    Guarded whole(all);
+                    Guarded& output = collective == Collective::scatter ? portion : whole;
+                    (collective == Collective::scatter ? whole : portion).fill(1);
+                    const std::size_t from = single_copy ? 1 : NodeCollectives::never;
+                    const NodeBuffer own(portion.data(), bytes);
+                    const NodeBuffer everything = rank == root || collective == Collective::allgather
+                                                      ? NodeBuffer(whole.data(), all)
+                                                      : NodeBuffer(nullptr, 0);
+                    try {
+                        if (collective == Collective::gather)
+                            node.gather(root, own, everything, bytes, from);
+                        else if (collective == Collective::scatter)
+                            node.scatter(root, everything, own, bytes, from);
+                        else
+                            node.allgather(own, everything, bytes, from);
+                    } catch (const NodeFailure&) {
+                        if (!output.is_whole_behind()) ++wrong;
+                        throw;
+                    }
+                    if (!output.is_whole_behind()) ++wrong;
+                });
+                if (refused != 0) GTEST_SKIP() << "the system lets no process read another one's memory";
+                EXPECT_EQ(outcomes, std::vector(static_cast<std::size_t>(ranks), NodeBreak::lengths))
+                    << lengths.root << " and " << lengths.short_rank << ", collective " << static_cast<int>(collective)
+                    << ", root " << root;
+                EXPECT_EQ(wrong, 0);
+            }
+    }
+}
+
+TEST(Portions, OfDifferentLengthsEndInAnErrorOnAllRanks) {
+    test_portions(2, false, false);
+    test_portions(4, true, false);
+    test_portions(11, true, false);
+}
+TEST(Portions, OfDifferentLengthsEndInAnErrorByASingleCopy) {
+    test_portions(2, false, true);
+    test_portions(3, true, true);
+    test_portions(11, true, true);
 }
 
 // An operation of the application that throws, on one rank: its exception passes, the others do not wait.

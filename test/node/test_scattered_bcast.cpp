@@ -11,43 +11,15 @@
 
 #include "../support/seed.hpp"
 #include "../support/sweep_sizes.hpp"
+#include "every_third.hpp"
 #include "rank_threads.hpp"
 
 namespace hcoll::test {
 namespace {
 
 constexpr std::size_t buffer_bytes = 64 << 10;
-constexpr std::byte untouched{0xa5};
-constexpr std::uintptr_t imaginary = std::uintptr_t{1} << 55U;
 
 std::byte pattern(std::size_t i, std::size_t salt) { return static_cast<std::byte>(i * 7 + salt); }
-
-// Every third byte of memory, as bytes side by side at imaginary addresses.
-class EveryThird : public ScatteredBytes {
-public:
-    explicit EveryThird(std::size_t bytes) : memory_(3 * bytes + 1, untouched) {}
-    [[nodiscard]] std::byte* address() const { return reinterpret_cast<std::byte*>(imaginary); }
-
-    void read(const std::byte* source, std::uint64_t bytes, std::byte* target) const override {
-        for (std::size_t i = 0; i < bytes; ++i) target[i] = memory_[place_of(source + i)];
-    }
-    void write(const std::byte* source, std::uint64_t bytes, std::byte* target) const override {
-        for (std::size_t i = 0; i < bytes; ++i) memory_[place_of(target + i)] = source[i];
-    }
-    [[nodiscard]] bool is_untouched_between() const {
-        for (std::size_t i = 0; i < memory_.size(); ++i)
-            if (i % 3 != 0 && memory_[i] != untouched) return false;
-        return true;
-    }
-
-private:
-    std::size_t place_of(const std::byte* address) const {
-        const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - imaginary;
-        EXPECT_LE(3 * offset, memory_.size());
-        return std::min<std::size_t>(3 * offset, memory_.size() - 1);
-    }
-    mutable std::vector<std::byte> memory_;
-};
 
 // One message that is scattered on the ranks of whom the bit is set. Returns what was wrong on this rank.
 bool is_right(NodeCollectives& node, int rank, int root, std::size_t length, std::size_t room, unsigned scattered_on,

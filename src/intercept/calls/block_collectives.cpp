@@ -85,14 +85,17 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
     return dispatch<collective>(
         comm, root, block.count, block.type, pass_on,
         [&](Communicator& communicator) { return screen_blocks(communicator, collective, own, all, root); },
-        [](Communicator&) { return false; }, [](Communicator&) { return true; }, [] { return true; },
+        [](Communicator&) { return true; }, [](Communicator&) { return true; }, [] { return true; },
         [&](Communicator& communicator, const Decision& decision) {
             return run_staged(
                 communicator,
                 [&](StagedBuffers& staged) {
                     return staged.take(blocks, collective, communicator.rank(), communicator.size());
                 },
-                [&] { return run_blocks(communicator, decision, collective, blocks); });
+                [&] {
+                    return decision.shared ? run_shared_blocks(communicator, decision, collective, blocks)
+                                           : run_blocks(communicator, decision, collective, blocks);
+                });
         });
 }
 

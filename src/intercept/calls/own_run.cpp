@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "intercept/calls/block_buffers.hpp"
 #include "intercept/calls/blocking_plan.hpp"
 #include "intercept/calls/call_signature.hpp"
 #include "intercept/calls/guarded.hpp"
@@ -179,62 +180,28 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
     return guarded(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         ++own.uses;
-        const int rank = communicator.rank();
-        const auto ranks = static_cast<std::uint64_t>(communicator.size());
-        const bool is_scatter = collective == Collective::scatter;
-        const bool has_all = collective == Collective::allgather || rank == blocks.root;
-        const bool in_place = has_all && (is_scatter ? blocks.receive : blocks.send) == MPI_IN_PLACE;
-        const bool sends = is_scatter ? has_all : !in_place;
-        const bool receives = is_scatter ? !in_place : has_all;
-        const std::uint64_t block = sends ? blocks.send_count * type_size(blocks.send_type)
-                                          : blocks.receive_count * type_size(blocks.receive_type);
-        const PlanKey key{
-            .collective = collective, .in_place = in_place, .root = blocks.root, .units = block, .decision = &decision};
+        const BlockSides sides(blocks, collective, communicator.rank(), communicator.size());
+        const PlanKey key{.collective = collective,
+                          .in_place = sides.in_place,
+                          .root = blocks.root,
+                          .units = sides.block,
+                          .decision = &decision};
         const auto plan = own.plans.get(key, [&] {
             return decision.algorithm->build({.ranks = communicator.size(),
-                                              .rank = rank,
+                                              .rank = communicator.rank(),
                                               .root = key.root,
-                                              .units = block,
-                                              .in_place = in_place,
+                                              .units = sides.block,
+                                              .in_place = sides.in_place,
                                               .placement = own.placement.get()},
                                              decision.parameters);
         });
-        // Ranks may describe the same bytes by different types: what travels are the bytes of the signature.
-        SignatureBytes signature;
-        const std::uint64_t sent = (is_scatter ? ranks : 1) * blocks.send_count;
-        const std::uint64_t received = (is_scatter ? 1 : ranks) * blocks.receive_count;
-        std::optional<std::byte*> input = nullptr;
-        std::optional<std::byte*> output = nullptr;
-        if (sends)
-            input = find_signature(own, blocks.send, sent, blocks.send_type, SignatureBytes::Side::input, signature);
-        if (receives)
-            output = find_signature(own, blocks.receive, received, blocks.receive_type, SignatureBytes::Side::output,
-                                    signature);
-        const bool packs = !input.has_value();
-        const bool unpacks = !output.has_value();
-        const std::uint64_t packed_bytes = packs ? (is_scatter ? ranks : 1) * block : 0;
-        const std::uint64_t unpacked_bytes = unpacks ? (is_scatter ? 1 : ranks) * block : 0;
-        ScratchLease scratch;
-        std::byte* memory = scratch.get(plan->scratch_units() + packed_bytes + unpacked_bytes);
-        std::byte* packed = memory + plan->scratch_units();
-        std::byte* unpacked = packed + packed_bytes;
-        int status = packs ? pack(blocks.send, sent, blocks.send_type, packed, own.duplicate) : MPI_SUCCESS;
-        if (unpacks && in_place && status == MPI_SUCCESS) {
-            Extent extent;
-            status = get_extent(blocks.receive_type, extent);
-            const MPI_Aint own_place = static_cast<MPI_Aint>(blocks.receive_count) * extent.extent * rank;
-            if (status == MPI_SUCCESS)
-                status = pack(static_cast<const std::byte*>(blocks.receive) + own_place, blocks.receive_count,
-                              blocks.receive_type, unpacked + static_cast<std::uint64_t>(rank) * block, own.duplicate);
-        }
+        BlockBuffers buffers(own, blocks, sides);
+        int status = buffers.take(plan->scratch_units());
         if (status == MPI_SUCCESS)
             status = run_plan_of_bytes(
-                own, *plan,
-                {.input = packs ? packed : *input, .output = unpacks ? unpacked : *output, .scratch = memory}, scratch,
-                signature);
-        if (status == MPI_SUCCESS && unpacks)
-            status = unpack(unpacked, blocks.receive, received, blocks.receive_type, own.duplicate);
-        return status;
+                own, *plan, {.input = buffers.input(), .output = buffers.output(), .scratch = buffers.scratch()},
+                buffers.lease(), buffers.signature());
+        return status == MPI_SUCCESS ? buffers.give() : status;
     });
 }
 

@@ -69,6 +69,8 @@ int report_failure(Communicator& communicator, const NodeFailure& failure);
 // The same over shared memory; a reduction that is known and whose elements have no gaps.
 int run_shared_reduction(Communicator& communicator, const Decision& decision, Collective collective,
                          const Reduction& reduction, const OwnAlgorithms::KnownReduction& known);
+int run_shared_blocks(Communicator& communicator, const Decision& decision, Collective collective,
+                      const BlockArguments& blocks);
 int run_shared_barrier(Communicator& communicator);
 
 }  // namespace hcoll

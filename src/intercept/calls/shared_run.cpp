@@ -6,6 +6,7 @@
 #include <new>
 #include <optional>
 
+#include "intercept/calls/block_buffers.hpp"
 #include "intercept/calls/call_signature.hpp"
 #include "intercept/calls/guarded.hpp"
 #include "intercept/calls/own_run.hpp"
@@ -165,6 +166,42 @@ int run_shared_reduction(Communicator& communicator, const Decision& decision, C
         const CombineByVendor combine(known.element_bytes, reduction.op, reduction.type);
         run(combine);
         return combine.status();
+    });
+}
+
+int run_shared_blocks(Communicator& communicator, const Decision& decision, Collective collective,
+                      const BlockArguments& blocks) {
+    return guarded_on_node(communicator, [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        ++own.uses;
+        NodeCollectives& node = *own.node;
+        const BlockSides sides(blocks, collective, own.rank, communicator.size());
+        BlockBuffers buffers(own, blocks, sides);
+        int status = MPI_ERR_NO_MEM;
+        bool has_memory = false;
+        // The others are in the collective, whatever happens here.
+        try {
+            status = buffers.take(0);
+            has_memory = true;
+        } catch (const std::bad_alloc&) {
+        }
+        const auto at = [&](std::byte* first, std::uint64_t bytes) {
+            const bool is_scattered = SignatureBytes::is_imaginary(first);
+            return NodeBuffer(has_memory ? first : nullptr, bytes, is_scattered ? &buffers.signature() : nullptr);
+        };
+        std::byte* all = sides.is_scatter ? buffers.input() : buffers.output();
+        const NodeBuffer whole = sides.has_all ? at(all, sides.ranks * sides.block) : NodeBuffer(nullptr, 0);
+        const NodeBuffer own_block = sides.in_place
+                                         ? at(all + sides.rank * sides.block, sides.block)
+                                         : at(sides.is_scatter ? buffers.output() : buffers.input(), sides.block);
+        const std::size_t single_copy_from = single_copy_of(decision);
+        if (collective == Collective::gather)
+            node.gather(blocks.root, own_block, whole, sides.block, single_copy_from);
+        else if (collective == Collective::scatter)
+            node.scatter(blocks.root, whole, own_block, sides.block, single_copy_from);
+        else
+            node.allgather(own_block, whole, sides.block, single_copy_from);
+        return status == MPI_SUCCESS ? buffers.give() : status;
     });
 }
 

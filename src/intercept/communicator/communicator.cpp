@@ -66,7 +66,7 @@ namespace {
 // May a setting or a table have calls of that collective run here?
 bool is_named(Collective collective, const Settings& settings) {
     const AlgorithmChoice::Kind kind = settings.choice(collective).kind;
-    if (kind != AlgorithmChoice::Kind::automatic) return kind == AlgorithmChoice::Kind::own;
+    if (kind != AlgorithmChoice::Kind::automatic) return kind != AlgorithmChoice::Kind::vendor;
     return settings.table != nullptr && settings.table->says_of[static_cast<std::size_t>(collective)];
 }
 

@@ -6,25 +6,29 @@ namespace hcoll {
 
 using namespace node_area;
 
-void NodeCollectives::send_short(std::uint64_t operation, const BcastBuffer& buffer, std::size_t bytes) {
+void NodeCollectives::send_short(std::uint64_t operation, const NodeBuffer& buffer, std::size_t bytes) {
     const ShortMessage message = place_of(operation, bytes);
     buffer.give(0, bytes, claim(message));
     publish(operation, bytes);
 }
 
 // Its header is there.
-void NodeCollectives::take_short(std::uint64_t operation, std::size_t bytes, const BcastBuffer& buffer) {
+void NodeCollectives::take_short(std::uint64_t operation, std::size_t bytes, const NodeBuffer& buffer) {
     const ShortMessage message = place_of(operation, bytes);
     const std::byte* received = area_base(way_.source) + message.data_offset;
     if (way_.forwards) publish_copy(message, received);
     buffer.take(0, bytes, received);
 }
 
-void NodeCollectives::bcast_single_copy(int root, const BcastBuffer& buffer, std::size_t bytes) {
+void NodeCollectives::bcast_single_copy(int root, const NodeBuffer& buffer, std::size_t bytes) {
     const bool arrived = buffer.is_memory() ? single_copy_.bcast(root, buffer.data, bytes, buffer.capacity)
                                             : single_copy_.bcast(root, nullptr, bytes, 0);
     if (!arrived) return bcast_blocks(root, buffer, bytes, no_header);
-    // Others may yet need the blocks: those that it would take are this rank's last word on them.
+    leave_blocks(bytes);
+}
+
+// Others may yet need the blocks of a message: those that it would take are this rank's last word on them.
+void NodeCollectives::leave_blocks(std::size_t bytes) {
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
     block_number_ += (bytes + block_bytes - 1) / block_bytes;
     raise(area(rank_).consumed, block_number_);
@@ -32,7 +36,7 @@ void NodeCollectives::bcast_single_copy(int root, const BcastBuffer& buffer, std
 
 bool NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from,
                             const ScatteredBytes* scattered) {
-    const BcastBuffer buffer(data, bytes, scattered);
+    const NodeBuffer buffer(data, bytes, scattered);
     if (rank_ != root) return take_bcast(root, await_bcast(root), buffer, single_copy_from);
     waiting_.check();
     const std::uint64_t operation = operation_++;
@@ -59,7 +63,7 @@ std::size_t NodeCollectives::await_bcast(int root) {
     return length_of(announced);
 }
 
-bool NodeCollectives::take_bcast(int root, std::size_t bytes, const BcastBuffer& buffer, std::size_t single_copy_from) {
+bool NodeCollectives::take_bcast(int root, std::size_t bytes, const NodeBuffer& buffer, std::size_t single_copy_from) {
     const std::uint64_t operation = operation_++;
     if (bytes <= short_bytes) {
         take_short(operation, bytes, buffer);

@@ -49,7 +49,7 @@ void NodeCollectives::finish_block(std::uint64_t number) {
 }
 
 // `bytes` are the root's.
-void NodeCollectives::bcast_blocks(int root, const BcastBuffer& buffer, std::size_t bytes, Header header) {
+void NodeCollectives::bcast_blocks(int root, const NodeBuffer& buffer, std::size_t bytes, Header header) {
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
     for (std::size_t offset = 0; offset < bytes; offset += block_bytes) {
         const std::uint64_t number = block_number_++;

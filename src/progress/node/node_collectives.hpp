@@ -27,12 +27,25 @@
 //                     in its slot
 //             down    and publishes what it gets once for all of its groups, in a slot of the next operation
 //
+// Gather, scatter, allgather: every rank has a portion of m bytes, of a whole of n m.
+//
+//   gather     short   each rank's in its slot; the root reads n - 1 of them
+//              long    each rank's through its own ring of blocks: m in by each at once, (n-1) m out by the root
+//   scatter    short   the whole in the root's slot; each rank reads its portion
+//              long    the others' portions through the root's ring, one after another; a rank reads those blocks that have its own
+//   allgather  the gather, but every rank reads all
+//   copied     a rank writes its portion into the root's whole (gather), reads it there (scatter), reads all others' (allgather)
+//   once
+//   in groups  where the whole is a short message: a leader has those of the ranks below it in its slot, side by side in the order of the tree
+//              (up), or the part of the whole that is theirs (down). Otherwise ranks read one another's slots; in an allgather leaders say when
+//              all are there, so that nobody polls more than its group's lines
+//
 // Lengths: a message of any size has a header in the ring of the first ones (node_area.hpp), of blocks with the first block.
 //
 //   bcast      the others wait for the root's header, and do what its length asks for: all ranks do the same, whatever they have
 //              room for, and none copies more than that. A message that goes another way is announced all the same
-//   reduce,    who combines looks at each header before it reads; where one differs from its own, nothing is right any
-//   allreduce  more: it gives up, and tells the others
+//   others     who combines, gathers or takes its portion looks at each header before it reads; where one differs from its own,
+//              nothing is right any more: it gives up, and tells the others. Headers of portions have the length of one portion
 //
 // Slots and blocks are rings: no rank writes one again before all have said that they are done with what was in it. So a
 // root that runs ahead is held back, and nothing needs a barrier. Who has to wait for a place waits until half the ring is
@@ -55,7 +68,7 @@
 #include <vector>
 
 #include "progress/engine/combine.hpp"
-#include "progress/node/bcast_buffer.hpp"
+#include "progress/node/node_buffer.hpp"
 #include "progress/node/node_sizes.hpp"
 #include "progress/node/node_tree.hpp"
 #include "progress/node/single_copy.hpp"
@@ -112,7 +125,7 @@ public:
     // The same in two steps, for ranks other than the root: the root's length first, and then the message, or nothing where
     // such a message goes another way. There the root only announces it.
     std::size_t await_bcast(int root);
-    bool take_bcast(int root, std::size_t bytes, const BcastBuffer& buffer, std::size_t single_copy_from = never);
+    bool take_bcast(int root, std::size_t bytes, const NodeBuffer& buffer, std::size_t single_copy_from = never);
     void leave_bcast(std::size_t bytes);
     void announce_bcast(std::size_t bytes);
     // `input` is this rank's operand; output is written on the root only, and may be input. `elements` is not 0. The operation
@@ -127,6 +140,14 @@ public:
     void allreduce_line(const std::byte* input, std::byte* output, std::size_t bytes, std::size_t elements,
                         Kernel kernel);
     bool is_line(std::size_t bytes) const { return bytes <= line_bytes && tree_.is_flat(); }
+    // Every rank has a portion of `bytes` bytes, which is not 0; all of them, in the order of ranks, are the whole, of which the root, or with
+    // allgather every rank, has a buffer. A portion may lie where it is in the whole. A null pointer as with bcast.
+    void gather(int root, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes,
+                std::size_t single_copy_from = never);
+    void scatter(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes,
+                 std::size_t single_copy_from = never);
+    void allgather(const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes,
+                   std::size_t single_copy_from = never);
     // Returns when all ranks have called it. What a rank wrote before, all see afterwards.
     void barrier();
 
@@ -179,8 +200,8 @@ private:
                        std::byte* result, const Combine& combine);
 
     void forward_header(std::uint64_t operation, std::size_t bytes);
-    void send_short(std::uint64_t operation, const BcastBuffer& buffer, std::size_t bytes);
-    void take_short(std::uint64_t operation, std::size_t bytes, const BcastBuffer& buffer);
+    void send_short(std::uint64_t operation, const NodeBuffer& buffer, std::size_t bytes);
+    void take_short(std::uint64_t operation, std::size_t bytes, const NodeBuffer& buffer);
     void reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
 
@@ -191,18 +212,42 @@ private:
     bool is_copied_once(std::size_t bytes, std::size_t single_copy_from) const {
         return bytes >= single_copy_from && bytes > short_bytes && single_copy_.is_proven();
     }
-    void bcast_single_copy(int root, const BcastBuffer& buffer, std::size_t bytes);
+    void bcast_single_copy(int root, const NodeBuffer& buffer, std::size_t bytes);
+    void leave_blocks(std::size_t bytes);
     void reduce_single_copy(int root, const std::byte* input, std::byte* output, std::size_t elements,
                             const Combine& combine);
     void reduce_long(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
                      std::size_t single_copy_from);
     void reduce_blocks(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine,
                        Header header);
-    void bcast_blocks(int root, const BcastBuffer& buffer, std::size_t bytes, Header header);
+    void bcast_blocks(int root, const NodeBuffer& buffer, std::size_t bytes, Header header);
     void reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine,
                         Header header);
     void reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                           const Combine& combine, Header header);
+
+    std::size_t whole_bytes(std::size_t bytes) const { return static_cast<std::size_t>(ranks_) * bytes; }
+    // Small portions of many ranks travel together, along the groups.
+    bool goes_along_groups(std::size_t bytes) const { return !tree_.is_flat() && whole_bytes(bytes) <= short_bytes; }
+    void keep_own(const NodeBuffer& from, std::size_t from_offset, const NodeBuffer& to, std::size_t to_offset,
+                  std::size_t bytes);
+    void take_whole(const NodeBuffer& whole, std::size_t bytes, const std::byte* in_order);
+    template <typename Deliver>
+    void collect(std::size_t first, std::size_t end, std::uint64_t operation, std::size_t bytes, Deliver&& deliver);
+    void take_portions(std::uint64_t operation, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes);
+    void gather_along_groups(int root, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes);
+    void gather_slots(int root, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes);
+    void gather_long(int root, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes,
+                     std::size_t single_copy_from);
+    void gather_blocks(int root, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes, Header header);
+    void scatter_short(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes);
+    void scatter_long(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes,
+                      std::size_t single_copy_from);
+    void scatter_blocks(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes, Header header);
+    void allgather_in_groups(const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes);
+    void allgather_long(const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes,
+                        std::size_t single_copy_from);
+    void allgather_blocks(const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes, Header header);
 
     std::byte* base_;
     std::byte* lines_;  // rank 0's first ring

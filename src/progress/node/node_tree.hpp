@@ -44,6 +44,34 @@ public:
 
     // Around this rank, the innermost first; the last one has all ranks below it. All have two members or more.
     const std::vector<Group>& groups() const { return groups_; }
+    // Where a rank is in the order, and whether that is the ranks' own.
+    int position_of(int rank) const { return positions_.empty() ? rank : positions_[static_cast<std::size_t>(rank)]; }
+    bool is_in_rank_order() const { return positions_.empty(); }
+    // Positions that follow one another.
+    struct Run {
+        int begin = 0;
+        int end = 0;
+
+        bool has(int position) const { return begin <= position && position < end; }
+        std::size_t size() const { return static_cast<std::size_t>(end - begin); }
+    };
+    // Those of a member and of the ranks below it. A leader's own position is the first.
+    Run run_of(const Group& group, std::size_t member) const {
+        const bool is_last = member + 1 == group.members.size();
+        return {position_of(group.members[member]), is_last ? group.end : position_of(group.members[member + 1])};
+    }
+    // This rank's and those of the ranks below it in `led` groups that it leads.
+    Run run_led(std::size_t led) const {
+        if (led == 0) return {position_of(rank_), position_of(rank_) + 1};
+        return {groups_[led - 1].begin, groups_[led - 1].end};
+    }
+    // All that `leader`, who leads this rank's group of that number, has of a root that is not below it.
+    Run run_led_by(std::size_t group, int root) const {
+        const int leader = groups_[group].leader();
+        while (group + 1 < groups_.size() && groups_[group + 1].leader() == leader && !has(groups_[group + 1], root))
+            ++group;
+        return {groups_[group].begin, groups_[group].end};
+    }
     // Are all ranks in one group? (One that is alone in its part may know of one group only in any case.)
     bool is_flat() const { return is_flat_; }
     bool has(const Group& group, int rank) const {
@@ -71,8 +99,6 @@ public:
     }
 
 private:
-    int position_of(int rank) const { return positions_.empty() ? rank : positions_[static_cast<std::size_t>(rank)]; }
-
     int rank_;
     std::vector<std::uint16_t> positions_;  // by rank, where they are not the ranks
     std::vector<Group> groups_;

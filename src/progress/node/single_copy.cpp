@@ -256,6 +256,80 @@ bool SingleCopy::bcast(int root, std::byte* data, std::size_t bytes, std::size_t
     return good;
 }
 
+bool SingleCopy::has_moved(int rank) const {
+    return desk(rank).failed.load(std::memory_order_relaxed) != messages_;
+}
+
+// What a desk says of this message has been read.
+void SingleCopy::settle_gather(int root) {
+    const std::uint64_t message = messages_ - 1;
+    if (rank_ == root)
+        raise(desk(root).done, 2 * message + 2);
+    else
+        waiting_.until(desk(root).done, 2 * message + 2);
+}
+
+bool SingleCopy::gather(int root, const std::byte* portion, std::byte* whole, std::size_t bytes) {
+    const std::uint64_t message = messages_++;
+    offer(message, portion, whole, whole == nullptr ? 0 : bytes * static_cast<std::size_t>(ranks_));
+    Leaving leaving(*this, message);
+    bool good = true;
+    if (rank_ != root) {
+        const Desk& target = wait_for_offer(root, message);
+        const std::size_t begin = bytes * static_cast<std::size_t>(rank_);
+        const std::size_t end = std::min(begin + bytes, static_cast<std::size_t>(target.bytes));
+        good = portion != nullptr && begin < end && memory_->write(root, target.output + begin, portion, end - begin) == 0;
+        conclude(message, good, {});
+    } else {
+        conclude(message, good, {});
+        for (int each = 0; each < ranks_; ++each)
+            if (each != root && !is_good(each, message)) good = false;
+    }
+    waiting_.drive();
+    leaving.end();
+    return good;
+}
+
+bool SingleCopy::scatter(int root, const std::byte* whole, std::byte* portion, std::size_t bytes) {
+    const std::uint64_t message = messages_++;
+    offer(message, whole, portion, whole == nullptr ? 0 : bytes * static_cast<std::size_t>(ranks_));
+    Leaving leaving(*this, message);
+    bool good = true;
+    if (rank_ != root) {
+        const Desk& source = wait_for_offer(root, message);
+        const std::size_t begin = bytes * static_cast<std::size_t>(rank_);
+        const std::size_t end = std::min(begin + bytes, static_cast<std::size_t>(source.bytes));
+        good = portion != nullptr && begin < end && memory_->read(root, source.input + begin, portion, end - begin) == 0;
+        conclude(message, good, {});
+    } else {
+        conclude(message, good, {});
+        for (int each = 0; each < ranks_; ++each)
+            if (each != root && !is_good(each, message)) good = false;
+    }
+    waiting_.drive();
+    leaving.end();
+    return good;
+}
+
+bool SingleCopy::allgather(const std::byte* portion, std::byte* whole, std::size_t bytes) {
+    const std::uint64_t message = messages_++;
+    offer(message, portion, whole, portion == nullptr ? 0 : bytes);
+    Leaving leaving(*this, message);
+    bool good = whole != nullptr && portion != nullptr;
+    for (int step = 1; step < ranks_ && good; ++step) {
+        const int each = (rank_ + step) % ranks_;
+        const Desk& source = wait_for_offer(each, message);
+        good = source.bytes >= bytes &&
+               memory_->read(each, source.input, whole + bytes * static_cast<std::size_t>(each), bytes) == 0;
+    }
+    conclude(message, good, {});
+    for (int each = 0; each < ranks_; ++each)
+        if (!is_good(each, message)) good = false;
+    waiting_.drive();
+    leaving.end();
+    return good;
+}
+
 SingleCopy::Share SingleCopy::share(int rank, int root, std::size_t elements, std::size_t element_bytes) const {
     const bool root_alone = root != no_root && waiting_.is_oversubscribed();
     // What a rank does for a byte of its share, in copies: it reads the operands of the others and, but for a Reduce's root,

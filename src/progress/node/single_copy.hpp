@@ -20,6 +20,10 @@
 //              With cores of their own a Reduce's root, who need not write its results to anybody, has a larger share. Where
 //              ranks share cores, the total of copies counts, and the root does it all.
 //
+//   gather,    who has a portion writes it into the root's buffer, or reads it from there; in an allgather every rank reads the
+//   scatter,   portions of all others. So each is copied once, by as many ranks at a time as have cores
+//   allgather
+//
 // No rank returns while another may still read or write its buffers.
 //
 // A copy that fails loses nothing: the rank says so on its desk. A reader of a bcast then takes the message from blocks,
@@ -69,6 +73,17 @@ public:
     // the root's, on all ranks; a rank has room for `capacity` of them in data, and gets no more. With data a null pointer it does
     // not try: that is false, on the readers of such a root, too.
     bool bcast(int root, std::byte* data, std::size_t bytes, std::size_t capacity);
+
+    // Every rank has a portion of `bytes` bytes, of which the root's, or everybody's, whole is made in the order of ranks. A null pointer as
+    // with bcast. Where it is false, the rank's portion has yet to be moved another way: by gather and scatter on ranks whose own could not be,
+    // and on the root where there are such ranks, who can ask for each; by allgather on all ranks alike, for all portions.
+    bool gather(int root, const std::byte* portion, std::byte* whole, std::size_t bytes);
+    bool scatter(int root, const std::byte* whole, std::byte* portion, std::size_t bytes);
+    bool allgather(const std::byte* portion, std::byte* whole, std::size_t bytes);
+    // After a gather that was false, for its root: was that rank's moved?
+    bool has_moved(int rank) const;
+    // Then, when the root has all portions: called by it and by those whose portion was not moved, who wait for it.
+    void settle_gather(int root);
 
     // What a rank could not do of its share, in bytes of the message: [combined, end) is to be combined, and
     // [delivered, combined) only to be handed over; on that rank it is at `result`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a rank has the message of a Bcast, or wants it.
+// Where a rank has a message of its node, or wants it.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 namespace hcoll {
 
 // Room for `capacity` bytes at `data`; without scattered bytes, those of memory. A null pointer has room for none.
-struct BcastBuffer {
+struct NodeBuffer {
     std::byte* data = nullptr;
     std::size_t capacity = 0;
     const ScatteredBytes* scattered = nullptr;
 
-    BcastBuffer(std::byte* first, std::size_t bytes, const ScatteredBytes* scattered_bytes = nullptr)
+    NodeBuffer(std::byte* first, std::size_t bytes, const ScatteredBytes* scattered_bytes = nullptr)
         : data(first), capacity(first == nullptr ? 0 : bytes), scattered(scattered_bytes) {}
 
     // Other processes can copy from there and to there.
