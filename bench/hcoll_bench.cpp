@@ -100,7 +100,8 @@ std::vector<Subject> list_subjects(const Options& options) {
         }
         std::size_t previous = 0;
         for (const std::size_t size : options.sizes) {
-            const std::size_t element = collective == Collective::bcast ? 1 : element_size(options.type);
+            const bool reduces = collective == Collective::reduce || collective == Collective::allreduce;
+            const std::size_t element = reduces ? element_size(options.type) : 1;
             const std::size_t bytes = size / element * element;
             if (bytes == previous) continue;  // below one element, or the same after rounding
             previous = bytes;
@@ -109,7 +110,7 @@ std::vector<Subject> list_subjects(const Options& options) {
                                 .type = options.type,
                                 .op = options.op,
                                 .root = options.root,
-                                .in_place = options.in_place && collective != Collective::bcast});
+                                .in_place = options.in_place && reduces});
         }
     }
     return subjects;
@@ -193,9 +194,13 @@ int run(int argc, char** argv) {
         say(world, "--sizes: all sizes are below one element");
         return status_usage;
     }
-    const std::unique_ptr<Buffers> buffers = take_buffers(std::max<std::size_t>(8, line.options.sizes.back()));
+    std::size_t most_bytes = 8;
+    for (const Subject& subject : subjects)
+        most_bytes = std::max(most_bytes,
+                              subject.bytes * static_cast<std::size_t>(subject.has_blocks() ? world.ranks : 1));
+    const std::unique_ptr<Buffers> buffers = take_buffers(most_bytes);
     if (buffers == nullptr) {
-        say(world, fmt::format("not enough memory for two buffers of {} bytes per rank", line.options.sizes.back()));
+        say(world, fmt::format("not enough memory for two buffers of {} bytes per rank", most_bytes));
         return status_usage;
     }
 

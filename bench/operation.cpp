@@ -53,6 +53,8 @@ void Buffers::Release::operator()(void* memory) const { std::free(memory); }
 
 Operation::Operation(const Subject& subject, const World& world, const Buffers& buffers)
     : subject_(subject),
+      rank_(world.rank),
+      ranks_(world.ranks),
       is_root_(world.rank == subject.root),
       in_place_here_(subject.in_place && (subject.collective == Collective::allreduce ||
                                           (subject.collective == Collective::reduce && is_root_))),
@@ -70,6 +72,15 @@ Operation::Operation(const Subject& subject, const World& world, const Buffers& 
 void Operation::prepare(std::uint32_t seed, bool repeatable) {
     key_ = seed * 0x9E3779B1u ^ static_cast<std::uint32_t>(subject_.bytes) * 0xC2B2AE3Du;
     if (!subject_.moves_data()) return;
+    if (subject_.has_blocks()) {
+        const auto [first, end] = blocks_given();
+        for (int rank = first; rank < end; ++rank)
+            fill_bytes(static_cast<std::byte*>(input_) + static_cast<std::size_t>(rank - first) * subject_.bytes,
+                       subject_.bytes, key_of_block(rank));
+        const auto [first_got, end_got] = blocks_got();
+        poison(output_, static_cast<std::size_t>(end_got - first_got) * subject_.bytes);
+        return;
+    }
     if (!subject_.reduces()) {
         if (is_root_) {
             fill_bytes(output_, subject_.bytes, key_);
@@ -98,7 +109,39 @@ void Operation::call() const {
             break;
         case Collective::allreduce: check(MPI_Allreduce(input, output_, count_, datatype_, op_, MPI_COMM_WORLD)); break;
         case Collective::barrier: check(MPI_Barrier(MPI_COMM_WORLD)); break;
+        // What only the root has to give, the others do not.
+        case Collective::gather:
+            check(MPI_Gather(input_, count_, datatype_, is_root_ ? output_ : nullptr, count_, datatype_, subject_.root,
+                             MPI_COMM_WORLD));
+            break;
+        case Collective::scatter:
+            check(MPI_Scatter(is_root_ ? input_ : nullptr, count_, datatype_, output_, count_, datatype_, subject_.root,
+                              MPI_COMM_WORLD));
+            break;
+        case Collective::allgather:
+            check(MPI_Allgather(input_, count_, datatype_, output_, count_, datatype_, MPI_COMM_WORLD));
+            break;
     }
+}
+
+Operation::Blocks Operation::blocks_given() const {
+    if (subject_.collective == Collective::scatter) return is_root_ ? Blocks{0, ranks_} : Blocks{0, 0};
+    return {rank_, rank_ + 1};
+}
+
+Operation::Blocks Operation::blocks_got() const {
+    if (subject_.collective == Collective::scatter) return {rank_, rank_ + 1};
+    return subject_.collective == Collective::allgather || is_root_ ? Blocks{0, ranks_} : Blocks{0, 0};
+}
+
+std::optional<std::string> Operation::find_wrong_block(const void* buffer, Blocks blocks, const char* where) const {
+    for (int rank = blocks.first; rank < blocks.end; ++rank) {
+        const auto* block =
+            static_cast<const std::byte*>(buffer) + static_cast<std::size_t>(rank - blocks.first) * subject_.bytes;
+        if (const auto mismatch = find_byte_mismatch(block, subject_.bytes, key_of_block(rank)))
+            return clause(fmt::format("{}, in the block of rank {},", where, rank), *mismatch);
+    }
+    return std::nullopt;
 }
 
 MPI_Request Operation::begin() const {
@@ -115,13 +158,17 @@ MPI_Request Operation::begin() const {
         case Collective::allreduce:
             check(MPI_Iallreduce(input, output_, count_, datatype_, op_, MPI_COMM_WORLD, &request));
             break;
-        case Collective::barrier: break;
+        default: break;  // nothing that options let through
     }
     return request;
 }
 
 std::optional<std::string> Operation::find_error() const {
     if (!subject_.moves_data()) return std::nullopt;
+    if (subject_.has_blocks()) {
+        auto wrong = find_wrong_block(output_, blocks_got(), "result");
+        return wrong ? wrong : find_wrong_block(input_, blocks_given(), "input, changed by the call");
+    }
     if (!subject_.reduces()) {
         const auto mismatch = find_byte_mismatch(output_, subject_.bytes, key_);
         return mismatch ? std::optional(clause(is_root_ ? "root's input" : "result", *mismatch)) : std::nullopt;

@@ -46,7 +46,7 @@ public:
 
     // The call under test.
     void call() const;
-    // Its non-blocking relative; not of a barrier.
+    // Its non-blocking relative; of bcast, reduce and allreduce.
     MPI_Request begin() const;
 
     // What is wrong with this rank's buffers after the calls, as a clause for an error message. Inputs count, too: a
@@ -55,8 +55,18 @@ public:
 
 private:
     void prepare(std::uint32_t seed, bool repeatable);
+    // Of the buffers of gather, scatter and allgather: whose blocks they have.
+    struct Blocks {
+        int first, end;
+    };
+    Blocks blocks_given() const;
+    Blocks blocks_got() const;
+    std::uint32_t key_of_block(int rank) const { return key_ ^ static_cast<std::uint32_t>(rank + 1) * 0x85EBCA6Bu; }
+    std::optional<std::string> find_wrong_block(const void* buffer, Blocks blocks, const char* where) const;
 
     Subject subject_;
+    int rank_;
+    int ranks_;
     bool is_root_;
     bool in_place_here_;  // this rank passes MPI_IN_PLACE
     bool has_result_;     // this rank receives the result of the reduction

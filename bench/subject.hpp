@@ -9,13 +9,14 @@
 
 namespace hcoll::bench {
 
-enum class Collective { bcast, reduce, allreduce, barrier };
+enum class Collective { bcast, reduce, allreduce, barrier, gather, scatter, allgather };
 enum class ElementType { float32, float64, integer, character };
 enum class Operator { sum, max, min, prod };
 enum class Side { own, vendor };
 
 // In the order of the enumerators.
-inline constexpr std::array<std::string_view, 4> collective_names{"bcast", "reduce", "allreduce", "barrier"};
+inline constexpr std::array<std::string_view, 7> collective_names{"bcast",  "reduce",  "allreduce", "barrier",
+                                                                  "gather", "scatter", "allgather"};
 inline constexpr std::array<std::string_view, 4> element_type_names{"float", "double", "int", "char"};
 inline constexpr std::array<std::string_view, 4> operator_names{"sum", "max", "min", "prod"};
 inline constexpr std::array<std::string_view, 2> side_names{"own", "vendor"};
@@ -25,9 +26,12 @@ inline std::string_view name(ElementType type) { return element_type_names[stati
 inline std::string_view name(Operator op) { return operator_names[static_cast<std::size_t>(op)]; }
 inline std::string_view name(Side side) { return side_names[static_cast<std::size_t>(side)]; }
 
+// Does every rank have a block of its own among those of all ranks?
+inline bool has_blocks(Collective collective) { return collective >= Collective::gather; }
+
 struct Subject {
     Collective collective = Collective::bcast;
-    std::size_t bytes = 0;  // whole elements; 0 for a barrier
+    std::size_t bytes = 0;  // whole elements; of one rank's block where every rank has one; 0 for a barrier
     ElementType type = ElementType::float64;
     Operator op = Operator::sum;
     int root = 0;
@@ -35,7 +39,11 @@ struct Subject {
 
     bool reduces() const { return collective == Collective::reduce || collective == Collective::allreduce; }
     bool moves_data() const { return collective != Collective::barrier; }
-    bool has_root() const { return collective == Collective::bcast || collective == Collective::reduce; }
+    bool has_root() const {
+        return collective == Collective::bcast || collective == Collective::reduce ||
+               collective == Collective::gather || collective == Collective::scatter;
+    }
+    bool has_blocks() const { return bench::has_blocks(collective); }
 };
 
 inline std::size_t element_size(ElementType type) {

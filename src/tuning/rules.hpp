@@ -23,6 +23,8 @@ struct MeasuredRule {
 };
 
 std::span<const MeasuredRule> measured_rules();
+// May one of them take such a call from the vendor on a communicator of that many ranks, if it is on one node?
+bool may_have_rule_on_a_node(VendorKind vendor, Collective collective, int ranks);
 
 // For several nodes. The first that covers a place and a size holds.
 struct ModelledRule {

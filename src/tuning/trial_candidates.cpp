@@ -156,7 +156,7 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
             known.emplace_back(next);
             add(next);
         }
-        if (has_shared_memory && !has_blocks(collective)) {
+        if (has_shared_memory) {
             add("shared");
             if (bytes >= least_single_copy && has_message(collective)) add("shared:single_copy=32k");
         }

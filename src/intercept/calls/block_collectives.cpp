@@ -70,6 +70,45 @@ Screening screen_blocks(Communicator& communicator, Collective collective, const
     return is_too_long ? Screening::vendors(reason::too_long) : Screening::fine();
 }
 
+// Over shared memory as the call before: all that is left to look at is the buffers.
+template <Collective collective, typename Count>
+const OwnAlgorithms::RepeatedBlocks* find_repeated(const Communicator* communicator, const Side<Count>& own_side,
+                                                   const Side<Count>& all_side, int root) {
+    OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(collective);
+    if (own == nullptr || DeviceMemory::may_be_any()) return nullptr;
+    const auto& last = own->repeated_blocks[static_cast<std::size_t>(collective)];
+    const auto is_buffer = [](const void* buffer) { return buffer != nullptr && buffer != MPI_IN_PLACE; };
+    if (last.decision == nullptr || last.root != root || static_cast<std::uint64_t>(own_side.count) != last.own_count ||
+        own_side.type != last.own_type || !is_buffer(own_side.buffer))
+        return nullptr;
+    if (last.has_all) {
+        const auto* place = static_cast<const std::byte*>(all_side.buffer) +
+                            last.bytes * static_cast<std::uint64_t>(communicator->rank());
+        if (static_cast<std::uint64_t>(all_side.count) != last.all_count || all_side.type != last.all_type ||
+            !is_buffer(all_side.buffer) || own_side.buffer == place)
+            return nullptr;
+    }
+    return own->learning.may_go_by(collective) ? &last : nullptr;
+}
+
+// Of a call whose arguments are right.
+template <typename Count>
+void remember(Communicator& communicator, Collective collective, const Decision& decision, const Side<Count>& own,
+              const Side<Count>& all, int root) {
+    const bool has_all = collective == Collective::allgather || communicator.rank() == root;
+    const auto is_dense = [](MPI_Datatype type) { return is_predefined_type(type) && is_contiguous(type); };
+    if (own.buffer == MPI_IN_PLACE || !is_dense(own.type) || (has_all && !is_dense(all.type))) return;
+    communicator.own().repeated_blocks[static_cast<std::size_t>(collective)] = {
+        .decision = &decision,
+        .bytes = own.bytes(),
+        .root = root,
+        .has_all = has_all,
+        .own_count = static_cast<std::uint64_t>(own.count),
+        .all_count = static_cast<std::uint64_t>(has_all ? all.count : 0),
+        .own_type = own.type,
+        .all_type = all.type};
+}
+
 template <Collective collective, typename Count>
 inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send_type, void* receive,
                            Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm, auto&& pass_on) {
@@ -82,6 +121,10 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
     const Side<Count>& all = collective == Collective::scatter ? sent : received;
     // The side that says how long a block is, on every rank.
     const Side<Count>& block = own.buffer == MPI_IN_PLACE ? all : own;
+    Communicator* repeating = Communicator::find(comm);
+    if (const auto* last = find_repeated<collective>(repeating, own, all, root))
+        return noted(name_of(collective), own.count, own.type, last->decision->what, last->decision->why,
+                     [&] { return repeat_shared_blocks(*repeating, collective, *last, send, receive); });
     return dispatch<collective>(
         comm, root, block.count, block.type, pass_on,
         [&](Communicator& communicator) { return screen_blocks(communicator, collective, own, all, root); },
@@ -93,8 +136,9 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
                     return staged.take(blocks, collective, communicator.rank(), communicator.size());
                 },
                 [&] {
-                    return decision.shared ? run_shared_blocks(communicator, decision, collective, blocks)
-                                           : run_blocks(communicator, decision, collective, blocks);
+                    if (!decision.shared) return run_blocks(communicator, decision, collective, blocks);
+                    remember(communicator, collective, decision, own, all, root);
+                    return run_shared_blocks(communicator, decision, collective, blocks);
                 });
         });
 }

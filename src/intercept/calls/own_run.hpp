@@ -71,6 +71,9 @@ int run_shared_reduction(Communicator& communicator, const Decision& decision, C
                          const Reduction& reduction, const OwnAlgorithms::KnownReduction& known);
 int run_shared_blocks(Communicator& communicator, const Decision& decision, Collective collective,
                       const BlockArguments& blocks);
+// The same once more, on other buffers.
+int repeat_shared_blocks(Communicator& communicator, Collective collective, const OwnAlgorithms::RepeatedBlocks& last,
+                         const void* send, void* receive);
 int run_shared_barrier(Communicator& communicator);
 
 }  // namespace hcoll

@@ -110,6 +110,16 @@ int run_shared_bcast(OwnAlgorithms& own, const Decision& decision, void* buffer,
     return status == MPI_SUCCESS ? fits : status;
 }
 
+void move_blocks(NodeCollectives& node, Collective collective, int root, const NodeBuffer& own, const NodeBuffer& all,
+                 std::uint64_t bytes, std::size_t single_copy_from) {
+    if (collective == Collective::gather)
+        node.gather(root, own, all, bytes, single_copy_from);
+    else if (collective == Collective::scatter)
+        node.scatter(root, all, own, bytes, single_copy_from);
+    else
+        node.allgather(own, all, bytes, single_copy_from);
+}
+
 }  // namespace
 
 int report_failure(Communicator& communicator, const NodeFailure& failure) {
@@ -174,7 +184,6 @@ int run_shared_blocks(Communicator& communicator, const Decision& decision, Coll
     return guarded_on_node(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
         ++own.uses;
-        NodeCollectives& node = *own.node;
         const BlockSides sides(blocks, collective, own.rank, communicator.size());
         BlockBuffers buffers(own, blocks, sides);
         int status = MPI_ERR_NO_MEM;
@@ -194,14 +203,24 @@ int run_shared_blocks(Communicator& communicator, const Decision& decision, Coll
         const NodeBuffer own_block = sides.in_place
                                          ? at(all + sides.rank * sides.block, sides.block)
                                          : at(sides.is_scatter ? buffers.output() : buffers.input(), sides.block);
-        const std::size_t single_copy_from = single_copy_of(decision);
-        if (collective == Collective::gather)
-            node.gather(blocks.root, own_block, whole, sides.block, single_copy_from);
-        else if (collective == Collective::scatter)
-            node.scatter(blocks.root, whole, own_block, sides.block, single_copy_from);
-        else
-            node.allgather(own_block, whole, sides.block, single_copy_from);
+        move_blocks(*own.node, collective, blocks.root, own_block, whole, sides.block, single_copy_of(decision));
         return status == MPI_SUCCESS ? buffers.give() : status;
+    });
+}
+
+int repeat_shared_blocks(Communicator& communicator, Collective collective, const OwnAlgorithms::RepeatedBlocks& last,
+                         const void* send, void* receive) {
+    return guarded_on_node(communicator, [&]() -> int {
+        ++communicator.own().uses;
+        const auto at = [](const void* first, std::uint64_t bytes) {
+            return NodeBuffer(static_cast<std::byte*>(const_cast<void*>(first)), bytes);
+        };
+        const bool is_scatter = collective == Collective::scatter;
+        const auto ranks = static_cast<std::uint64_t>(communicator.size());
+        move_blocks(*communicator.own().node, collective, last.root, at(is_scatter ? receive : send, last.bytes),
+                    at(last.has_all ? (is_scatter ? send : receive) : nullptr, ranks * last.bytes), last.bytes,
+                    single_copy_of(*last.decision));
+        return MPI_SUCCESS;
     });
 }
 

@@ -14,6 +14,7 @@
 #include "intercept/process/together.hpp"
 #include "intercept/types/datatype.hpp"
 #include "topology/draw_placement.hpp"
+#include "tuning/rules.hpp"
 
 namespace hcoll {
 
@@ -63,11 +64,12 @@ PerProcess<Communicator::Registry> Communicator::registry_;
 
 namespace {
 
-// May a setting or a table have calls of that collective run here?
-bool is_named(Collective collective, const Settings& settings) {
+// May a setting, a table or, if they are on one node, a built-in rule have calls of that collective on so many ranks run here?
+bool may_run_here(Collective collective, const Settings& settings, int ranks) {
     const AlgorithmChoice::Kind kind = settings.choice(collective).kind;
     if (kind != AlgorithmChoice::Kind::automatic) return kind != AlgorithmChoice::Kind::vendor;
-    return settings.table != nullptr && settings.table->says_of[static_cast<std::size_t>(collective)];
+    if (settings.table != nullptr && settings.table->says_of[static_cast<std::size_t>(collective)]) return true;
+    return settings.shared_memory && may_have_rule_on_a_node(Process::vendor_kind(), collective, ranks);
 }
 
 Decision vendor_for(const char* why) {
@@ -111,8 +113,9 @@ int Communicator::count_call(MPI_Comm handle, Collective collective, std::uint64
     if (const int status = attach(handle, state); status != MPI_SUCCESS) return status;
     if (state == nullptr || state->mode_ != Mode::counting) return MPI_SUCCESS;
     const Settings& settings = Process::get().agreed()->settings;
-    // A communicator that is used for these alone, which no built-in rule takes from the vendor, needs no duplicate.
-    if (state->reach_ == Reach::world && has_blocks(collective) && !settings.sparse && !is_named(collective, settings))
+    // A communicator that is used for these alone needs no duplicate where nothing takes them from the vendor.
+    if (state->reach_ == Reach::world && has_blocks(collective) && !settings.sparse &&
+        !may_run_here(collective, settings, state->size_))
         return MPI_SUCCESS;
     ++state->calls_;
     state->bytes_ += bytes;

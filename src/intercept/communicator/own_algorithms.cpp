@@ -94,6 +94,7 @@ void OwnAlgorithms::learn_no_more() {
 
 void OwnAlgorithms::forget_repeated(Collective collective) {
     repeated_reductions[static_cast<std::size_t>(collective)] = {};
+    repeated_blocks[static_cast<std::size_t>(collective)] = {};
     if (collective == Collective::bcast) repeated_bcast = {};
     if (collective == Collective::barrier) repeated_barrier = {};
 }
@@ -104,6 +105,7 @@ void OwnAlgorithms::decide_by(std::shared_ptr<const CallDecisions> others) {
     plans.clear();
     nonblocking.plans.clear();
     repeated_reductions = {};
+    repeated_blocks = {};
     repeated_bcast = {};
     repeated_barrier = {};
     decisions = std::move(others);

@@ -229,6 +229,19 @@ struct OwnAlgorithms {
         std::unique_ptr<std::byte[]> memory = nullptr;
     };
     RepeatedBarrier repeated_barrier;
+    // The last Gather, Scatter or Allgather, by collective, over shared memory of predefined types without gaps, not in place. Of the side with
+    // all blocks, where this rank has it, and of its own block.
+    struct RepeatedBlocks {
+        const Decision* decision = nullptr;
+        std::uint64_t bytes = 0;  // of a block
+        int root = 0;
+        bool has_all = false;
+        std::uint64_t own_count = 0;
+        std::uint64_t all_count = 0;
+        MPI_Datatype own_type = MPI_DATATYPE_NULL;
+        MPI_Datatype all_type = MPI_DATATYPE_NULL;
+    };
+    std::array<RepeatedBlocks, collective_count> repeated_blocks;
     // What its calls teach; off where nothing is tried.
     Learning learning;
     std::unique_ptr<LearningAgreement> agreement;  // where it is on
