@@ -130,7 +130,7 @@ class Job:
     def algorithm(self, collective, of, algorithms, ledger):
         names = list(algorithms[of])
         in_background = collective != of
-        if self.draw.random() < 0.1 and of in random_settings.SETTINGS and not in_background:
+        if self.draw.random() < 0.1 and not in_background:
             return "shared" + ("" if of == "barrier" or self.draw.random() < 0.5 else ":single_copy=" + self.draw.choice(random_settings.SINGLE_COPIES))
         name = min(names, key=lambda each: (ledger.count(collective, each, self.family), self.draw.random())) if self.draw.random() < 0.7 else self.draw.choice(names)
         return self.with_parameters(name, algorithms[of][name], of != "barrier", in_background)

@@ -4,6 +4,7 @@
 //
 //   --goes-on   what follows is right as well: a Bcast of ranks that share a node, whose length is the root's on all of them
 //   --world     errors return on MPI_COMM_WORLD as well: MPICH tells its handler of every message that it completes with an error
+//   --blocks    Gather, Scatter and Allgather instead, of ranks that share a node: a Scatter goes by the root's length, the others end as reductions do
 //   --reduce    reductions instead, of ranks that share a node: an error on all ranks, and on every later call
 #include "../support/program.hpp"
 
@@ -137,6 +138,46 @@ void test_reductions(int rank, int size) {
         }
 }
 
+void test_scatters(MPI_Comm comm, int rank, int size) {
+    unsigned salt = 0;
+    for (const Lengths& lengths : {Lengths{40, 8}, Lengths{400, 0}, Lengths{100'000, 50'000}, Lengths{8, 40}, Lengths{50'000, 100'000}})
+        for (const int root : {0, size - 1}) {
+            const bool is_short = rank != root && rank == (root == size - 1 ? 0 : size - 1);
+            const int room = is_short ? lengths.short_rank : lengths.root;
+            std::vector<unsigned char> all(static_cast<std::size_t>(rank == root ? lengths.root * size : 0));
+            Buffer own(room);
+            ++salt;
+            for (std::size_t i = 0; i < all.size(); ++i) all[i] = pattern(i % static_cast<std::size_t>(lengths.root), salt);
+            const int code = MPI_Scatter(all.data(), lengths.root, MPI_BYTE, own.data(), room, MPI_BYTE, root, comm);
+            const std::string what = std::to_string(lengths.root) + " to " + std::to_string(room) + " bytes";
+            require((error_class_of(code) == MPI_ERR_TRUNCATE) == (room < lengths.root), "a scatter's error: " + what);
+            require(own.holds(std::min(room, lengths.root), salt), "not what was scattered: " + what);
+            require(own.is_untouched_from(std::min(room, lengths.root)), "more than was scattered: " + what);
+            use(comm, size);
+        }
+}
+
+void test_gathers(int rank, int size) {
+    for (const Lengths& lengths : {Lengths{40, 8}, Lengths{400, 0}, Lengths{100'000, 50'000}, Lengths{8, 100'000}, Lengths{0, 8}})
+        for (const bool is_rooted : {true, false}) {
+            MPI_Comm comm = MPI_COMM_NULL;
+            check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+            check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+            use(comm, size);
+            const int bytes = rank == size - 1 ? lengths.short_rank : lengths.root;
+            Buffer own(bytes);
+            Buffer all(bytes * size);
+            own.fill(bytes, 1);
+            int code = is_rooted ? MPI_Gather(own.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, 0, comm)
+                                 : MPI_Allgather(own.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, comm);
+            require(all.is_untouched_from(bytes * size), "written behind the end of what is gathered");
+            // Who had nobody to look at learns of it here.
+            if (code == MPI_SUCCESS) code = MPI_Barrier(comm);
+            require(error_class_of(code) == MPI_ERR_TRUNCATE, "different lengths are no error");
+            check(MPI_Comm_free(&comm));
+        }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -152,6 +193,14 @@ int main(int argc, char** argv) {
     if (is_asked_for("--world")) check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     if (is_asked_for("--reduce")) {
         test_reductions(rank, size);
+    } else if (is_asked_for("--blocks")) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        use(comm, size);
+        test_scatters(comm, rank, size);
+        check(MPI_Comm_free(&comm));
+        test_gathers(rank, size);
     } else {
         MPI_Comm comm = MPI_COMM_NULL;
         check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));

@@ -209,8 +209,7 @@ TEST(Reductions, OfDifferentLengthsEndInAnErrorByASingleCopy) {
 // The last rank's are of another length; behind no buffer anything is written.
 void test_portions(int ranks, bool oversubscribed, bool single_copy) {
     for (const Lengths& lengths : wrong_lengths) {
-        if (lengths.short_rank == 0) continue;
-        for (const Collective collective : {Collective::gather, Collective::scatter, Collective::allgather})
+        for (const Collective collective : {Collective::gather, Collective::allgather})
             for (const int root : {0, ranks - 1}) {
                 std::atomic<int> wrong{0};
                 std::atomic<int> refused{0};
@@ -220,8 +219,7 @@ void test_portions(int ranks, bool oversubscribed, bool single_copy) {
                     const std::size_t all = bytes * static_cast<std::size_t>(ranks);
                     Guarded portion(bytes);
                     Guarded whole(all);
-                    Guarded& output = collective == Collective::scatter ? portion : whole;
-                    (collective == Collective::scatter ? whole : portion).fill(1);
+                    portion.fill(1);
                     const std::size_t from = single_copy ? 1 : NodeCollectives::never;
                     const NodeBuffer own(portion.data(), bytes);
                     const NodeBuffer everything = rank == root || collective == Collective::allgather
@@ -230,15 +228,13 @@ void test_portions(int ranks, bool oversubscribed, bool single_copy) {
                     try {
                         if (collective == Collective::gather)
                             node.gather(root, own, everything, bytes, from);
-                        else if (collective == Collective::scatter)
-                            node.scatter(root, everything, own, bytes, from);
                         else
                             node.allgather(own, everything, bytes, from);
                     } catch (const NodeFailure&) {
-                        if (!output.is_whole_behind()) ++wrong;
+                        if (!whole.is_whole_behind()) ++wrong;
                         throw;
                     }
-                    if (!output.is_whole_behind()) ++wrong;
+                    if (!whole.is_whole_behind()) ++wrong;
                 });
                 if (refused != 0) GTEST_SKIP() << "the system lets no process read another one's memory";
                 EXPECT_EQ(outcomes, std::vector(static_cast<std::size_t>(ranks), NodeBreak::lengths))
@@ -247,6 +243,46 @@ void test_portions(int ranks, bool oversubscribed, bool single_copy) {
                 EXPECT_EQ(wrong, 0);
             }
     }
+}
+
+// A scatter goes by the root's length: the others get what there is room for, and what follows is right.
+void test_scatters(int ranks, bool oversubscribed, bool single_copy) {
+    std::atomic<int> wrong{0};
+    std::atomic<int> refused{0};
+    run_ranks(Placement::one_node(ranks), buffer_bytes, oversubscribed, [&](NodeCollectives& node, int rank) {
+        if (single_copy && !node.use_single_copy(make_cma_memory(ranks))) ++refused;
+        unsigned salt = 0;
+        for (int round = 0; round < 2; ++round)
+            for (const Lengths& lengths : wrong_lengths)
+                for (const int root : {0, ranks / 2}) {
+                    const bool is_short = rank == ranks - 1 && rank != root;
+                    const std::size_t room = is_short ? lengths.short_rank : lengths.root;
+                    const std::size_t from = single_copy ? 1 : NodeCollectives::never;
+                    std::vector<std::byte> whole(rank == root ? lengths.root * static_cast<std::size_t>(ranks) : 0);
+                    Guarded portion(room);
+                    ++salt;
+                    for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = pattern(i % lengths.root, salt);
+                    const NodeBuffer all(rank == root ? whole.data() : nullptr, whole.size());
+                    if (node.scatter(root, all, {portion.data(), room}, room, from) != lengths.root) ++wrong;
+                    if (!portion.holds(std::min(room, lengths.root), salt)) ++wrong;
+                    Guarded next(40);
+                    if (rank == 0) next.fill(salt);
+                    if (!node.bcast(0, next.data(), 40) || !next.holds(40, salt)) ++wrong;
+                }
+    });
+    if (refused != 0) GTEST_SKIP() << "the system lets no process read another one's memory";
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST(Scatter, GoesByTheRootsLength) {
+    test_scatters(2, false, false);
+    test_scatters(5, true, false);
+    test_scatters(12, true, false);
+}
+TEST(Scatter, GoesByTheRootsLengthWhereItIsCopiedOnce) {
+    test_scatters(2, false, true);
+    test_scatters(3, true, true);
+    test_scatters(12, true, true);
 }
 
 TEST(Portions, OfDifferentLengthsEndInAnErrorOnAllRanks) {

@@ -36,9 +36,10 @@ int BlockBuffers::take(std::uint64_t scratch_bytes) {
                 blocks_.receive_type, unpacked + sides_.rank * sides_.block, own_.duplicate);
 }
 
-int BlockBuffers::give() const {
+int BlockBuffers::give(std::uint64_t block) const {
     if (!unpacks_) return MPI_SUCCESS;
-    return unpack(output_, blocks_.receive, sides_.received, blocks_.receive_type, own_.duplicate);
+    const std::uint64_t elements = block >= sides_.block ? sides_.received : block / type_size(blocks_.receive_type);
+    return unpack(output_, blocks_.receive, elements, blocks_.receive_type, own_.duplicate);
 }
 
 }  // namespace hcoll

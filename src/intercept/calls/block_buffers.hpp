@@ -43,8 +43,8 @@ public:
 
     // Before the call, with so much scratch memory more. Returns an MPI error code; may throw std::bad_alloc.
     int take(std::uint64_t scratch_bytes);
-    // After it.
-    int give() const;
+    // After it. `block`: how many bytes have come of each block that is received.
+    int give(std::uint64_t block) const;
 
     std::byte* scratch() const { return memory_; }
     ScratchLease& lease() { return lease_; }

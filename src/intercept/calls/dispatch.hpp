@@ -91,7 +91,8 @@ inline int dispatch(MPI_Comm comm, int root, Count count, MPI_Datatype type, Pas
         decision = &decide(communicator->own().decisions->blocking[static_cast<std::size_t>(collective)], bytes);
         if (communicator->own().learning.is_on())
             turn = learned_turn(*communicator, collective, bytes, may_be_tried, decision);
-        if (bytes == 0 && has_message(collective))
+        // A rank that alone has no block would have the others wait for it: over shared memory they see that.
+        if (bytes == 0 && has_message(collective) && !(decision->shared && has_blocks(collective)))
             why = reason::no_bytes;
         else if (!decision->is_own())
             why = decision->why.c_str();

@@ -201,7 +201,7 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
             status = run_plan_of_bytes(
                 own, *plan, {.input = buffers.input(), .output = buffers.output(), .scratch = buffers.scratch()},
                 buffers.lease(), buffers.signature());
-        return status == MPI_SUCCESS ? buffers.give() : status;
+        return status == MPI_SUCCESS ? buffers.give(sides.block) : status;
     });
 }
 

@@ -71,6 +71,9 @@ std::size_t single_copy_of(const Decision& decision) {
     return decision.single_copy == 0 ? NodeCollectives::never : decision.single_copy;
 }
 
+// Of a message of `length` bytes where there is room for so many.
+int status_of(std::uint64_t length, std::uint64_t room) { return length <= room ? MPI_SUCCESS : MPI_ERR_TRUNCATE; }
+
 int run_shared_bcast(OwnAlgorithms& own, const Decision& decision, void* buffer, std::uint64_t count, MPI_Datatype type,
                      int root, std::uint64_t length, std::uint64_t room) {
     const std::size_t single_copy_from = single_copy_of(decision);
@@ -81,7 +84,7 @@ int run_shared_bcast(OwnAlgorithms& own, const Decision& decision, void* buffer,
         else
             own.node->take_bcast(root, length, {message, room, scattered}, single_copy_from);
     };
-    const int fits = length <= room ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
+    const int fits = status_of(length, room);
     if (type == own.contiguous_type) [[likely]] {
         move(static_cast<std::byte*>(buffer), nullptr);
         return fits;
@@ -110,14 +113,15 @@ int run_shared_bcast(OwnAlgorithms& own, const Decision& decision, void* buffer,
     return status == MPI_SUCCESS ? fits : status;
 }
 
-void move_blocks(NodeCollectives& node, Collective collective, int root, const NodeBuffer& own, const NodeBuffer& all,
-                 std::uint64_t bytes, std::size_t single_copy_from) {
+// The bytes of a block: `bytes`, but for what the root of a scatter has.
+std::uint64_t move_blocks(NodeCollectives& node, Collective collective, int root, const NodeBuffer& own,
+                          const NodeBuffer& all, std::uint64_t bytes, std::size_t single_copy_from) {
+    if (collective == Collective::scatter) return node.scatter(root, all, own, bytes, single_copy_from);
     if (collective == Collective::gather)
         node.gather(root, own, all, bytes, single_copy_from);
-    else if (collective == Collective::scatter)
-        node.scatter(root, all, own, bytes, single_copy_from);
     else
         node.allgather(own, all, bytes, single_copy_from);
+    return bytes;
 }
 
 }  // namespace
@@ -203,8 +207,10 @@ int run_shared_blocks(Communicator& communicator, const Decision& decision, Coll
         const NodeBuffer own_block = sides.in_place
                                          ? at(all + sides.rank * sides.block, sides.block)
                                          : at(sides.is_scatter ? buffers.output() : buffers.input(), sides.block);
-        move_blocks(*own.node, collective, blocks.root, own_block, whole, sides.block, single_copy_of(decision));
-        return status == MPI_SUCCESS ? buffers.give() : status;
+        const std::uint64_t block =
+            move_blocks(*own.node, collective, blocks.root, own_block, whole, sides.block, single_copy_of(decision));
+        if (status == MPI_SUCCESS) status = buffers.give(block);
+        return status == MPI_SUCCESS ? status_of(block, sides.block) : status;
     });
 }
 
@@ -217,10 +223,11 @@ int repeat_shared_blocks(Communicator& communicator, Collective collective, cons
         };
         const bool is_scatter = collective == Collective::scatter;
         const auto ranks = static_cast<std::uint64_t>(communicator.size());
-        move_blocks(*communicator.own().node, collective, last.root, at(is_scatter ? receive : send, last.bytes),
-                    at(last.has_all ? (is_scatter ? send : receive) : nullptr, ranks * last.bytes), last.bytes,
-                    single_copy_of(*last.decision));
-        return MPI_SUCCESS;
+        const std::uint64_t block = move_blocks(
+            *communicator.own().node, collective, last.root, at(is_scatter ? receive : send, last.bytes),
+            at(last.has_all ? (is_scatter ? send : receive) : nullptr, ranks * last.bytes), last.bytes,
+            single_copy_of(*last.decision));
+        return status_of(block, last.bytes);
     });
 }
 

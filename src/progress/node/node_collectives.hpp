@@ -44,7 +44,8 @@
 //
 //   bcast      the others wait for the root's header, and do what its length asks for: all ranks do the same, whatever they have
 //              room for, and none copies more than that. A message that goes another way is announced all the same
-//   others     who combines, gathers or takes its portion looks at each header before it reads; where one differs from its own,
+//   scatter    the same: the others do what the root's length asks for, and take as much of their portion as they have room for
+//   others     who combines or gathers looks at each header before it reads; where one differs from its own,
 //              nothing is right any more: it gives up, and tells the others. Headers of portions have the length of one portion
 //
 // Slots and blocks are rings: no rank writes one again before all have said that they are done with what was in it. So a
@@ -140,12 +141,13 @@ public:
     void allreduce_line(const std::byte* input, std::byte* output, std::size_t bytes, std::size_t elements,
                         Kernel kernel);
     bool is_line(std::size_t bytes) const { return bytes <= line_bytes && tree_.is_flat(); }
-    // Every rank has a portion of `bytes` bytes, which is not 0; all of them, in the order of ranks, are the whole, of which the root, or with
+    // Every rank has a portion of `bytes` bytes, which may be 0; all of them, in the order of ranks, are the whole, of which the root, or with
     // allgather every rank, has a buffer. A portion may lie where it is in the whole. A null pointer as with bcast.
     void gather(int root, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes,
                 std::size_t single_copy_from = never);
-    void scatter(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes,
-                 std::size_t single_copy_from = never);
+    // Scatter's `bytes` are the root's alone; the others get what there is room for, and how many bytes the root has for them.
+    std::size_t scatter(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes,
+                        std::size_t single_copy_from = never);
     void allgather(const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes,
                    std::size_t single_copy_from = never);
     // Returns when all ranks have called it. What a rank wrote before, all see afterwards.
@@ -240,10 +242,12 @@ private:
     void gather_long(int root, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes,
                      std::size_t single_copy_from);
     void gather_blocks(int root, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes, Header header);
-    void scatter_short(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes);
+    void scatter_short(const NodeBuffer& whole, std::size_t bytes);
+    void take_scattered(int root, const NodeBuffer& portion, std::size_t bytes);
     void scatter_long(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes,
                       std::size_t single_copy_from);
-    void scatter_blocks(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes, Header header);
+    void scatter_blocks(int root, const NodeBuffer& whole, std::size_t bytes, Header header);
+    void take_scattered_blocks(int root, const NodeBuffer& portion, std::size_t bytes);
     void allgather_in_groups(const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes);
     void allgather_long(const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes,
                         std::size_t single_copy_from);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Gather, Scatter and Allgather of NodeCollectives: every rank has a portion of a whole.
 //
-// Every rank finds out the same way from the bytes of a portion, and whoever reads another one's header compares that with its own: in each of the
-// ways a header is read by a rank that waits for it, so ranks that differ give up and do not wait for one another.
+// In gather and allgather every rank finds out the same way from the bytes of its portion, and whoever reads another one's header compares that with
+// its own: in each of the ways a header is read by a rank that waits for it, so ranks that differ give up and do not wait for one another. A scatter
+// goes by what the root's header says.
 #include <algorithm>
 #include <cstring>
 
@@ -163,58 +164,56 @@ void NodeCollectives::gather(int root, const NodeBuffer& portion, const NodeBuff
 // ---- scatter ----
 
 // The whole is a short message.
-void NodeCollectives::scatter_short(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes) {
+void NodeCollectives::scatter_short(const NodeBuffer& whole, std::size_t bytes) {
     const std::uint64_t operation = operation_++;
-    if (rank_ == root) {
-        std::byte* in_order = claim(place_of(operation, whole_bytes(bytes)));
-        if (tree_.is_in_rank_order())
-            whole.give(0, whole_bytes(bytes), in_order);
-        else
-            for (int each = 0; each < ranks_; ++each)
-                whole.give(offset_of(each, bytes), bytes, in_order + offset_of(tree_.position_of(each), bytes));
-        publish(operation, bytes);
-        keep_own(whole, offset_of(rank_, bytes), portion, 0, bytes);
-    } else {
-        const NodeTree::Way way = tree_.way_from(root);
-        const std::size_t led = tree_.groups_led(root);
-        const NodeTree::Run theirs = way.source == root ? NodeTree::Run{0, ranks_} : tree_.run_led_by(led, root);
-        wait_for_part(way.source, operation, bytes);
-        const std::byte* received =
-            area_base(way.source) + place_of(operation, theirs.size() * bytes).data_offset;
-        if (way.forwards) {
-            const NodeTree::Run mine = tree_.run_led(led);
-            std::memcpy(claim(place_of(operation, mine.size() * bytes)),
-                        received + offset_of(mine.begin - theirs.begin, bytes), mine.size() * bytes);
-            publish(operation, bytes);
-        }
-        portion.take(0, bytes, received + offset_of(tree_.position_of(rank_) - theirs.begin, bytes));
-    }
+    std::byte* in_order = claim(place_of(operation, whole_bytes(bytes)));
+    if (tree_.is_in_rank_order())
+        whole.give(0, whole_bytes(bytes), in_order);
+    else
+        for (int each = 0; each < ranks_; ++each)
+            whole.give(offset_of(each, bytes), bytes, in_order + offset_of(tree_.position_of(each), bytes));
+    publish(operation, bytes);
     finish(operation);
 }
 
-// All portions but the root's, one after another in the order of ranks. Without a header: of those whose portion could not be copied once, and the
-// root.
-void NodeCollectives::scatter_blocks(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes,
-                                     Header header) {
+void NodeCollectives::take_scattered(int root, const NodeBuffer& portion, std::size_t bytes) {
+    const std::uint64_t operation = operation_++;
+    const std::size_t led = tree_.groups_led(root);
+    const NodeTree::Run theirs = way_.source == root ? NodeTree::Run{0, ranks_} : tree_.run_led_by(led, root);
+    const std::byte* received = area_base(way_.source) + place_of(operation, theirs.size() * bytes).data_offset;
+    if (way_.forwards) {
+        const NodeTree::Run mine = tree_.run_led(led);
+        std::memcpy(claim(place_of(operation, mine.size() * bytes)),
+                    received + offset_of(mine.begin - theirs.begin, bytes), mine.size() * bytes);
+        publish(operation, bytes);
+    }
+    portion.take(0, bytes, received + offset_of(tree_.position_of(rank_) - theirs.begin, bytes));
+    finish(operation);
+}
+
+// All portions but the root's, one after another in the order of ranks.
+void NodeCollectives::scatter_blocks(int root, const NodeBuffer& whole, std::size_t bytes, Header header) {
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
     const std::size_t all = whole_bytes(bytes) - bytes;
     const std::size_t before_root = offset_of(root, bytes);
-    const std::uint64_t first = block_number_;
-    if (rank_ == root) {
-        for (std::size_t offset = 0; offset < all; offset += block_bytes) {
-            const std::uint64_t number = block_number_++;
-            const std::size_t end = std::min(offset + block_bytes, all);
-            const std::size_t middle = std::clamp(before_root, offset, end);
-            wait_for_room(number);
-            std::byte* target = block(root, number);
-            whole.give(offset, middle - offset, target);
-            whole.give(middle + bytes, end - middle, target + (middle - offset));
-            begin_blocks(number, bytes, offset == 0 ? header : no_header);
-            finish_block(number);
-        }
-        return;
+    for (std::size_t offset = 0; offset < all; offset += block_bytes) {
+        const std::uint64_t number = block_number_++;
+        const std::size_t end = std::min(offset + block_bytes, all);
+        const std::size_t middle = std::clamp(before_root, offset, end);
+        wait_for_room(number);
+        std::byte* target = block(root, number);
+        whole.give(offset, middle - offset, target);
+        whole.give(middle + bytes, end - middle, target + (middle - offset));
+        begin_blocks(number, bytes, offset == 0 ? header : no_header);
+        finish_block(number);
     }
+}
+
+void NodeCollectives::take_scattered_blocks(int root, const NodeBuffer& portion, std::size_t bytes) {
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
+    const std::size_t all = whole_bytes(bytes) - bytes;
     const std::size_t begin = offset_of(rank_ < root ? rank_ : rank_ - 1, bytes);
+    const std::uint64_t first = block_number_;
     block_number_ = first + begin / block_bytes;
     raise(area(rank_).consumed, block_number_);  // what is before is not for this rank
     for (std::size_t taken = 0; taken < bytes;) {
@@ -238,25 +237,33 @@ void NodeCollectives::scatter_long(int root, const NodeBuffer& whole, const Node
         claim(operation, rings[0].slots);
         if (once) publish(operation, bytes);
     } else {
-        way_ = tree_.way_from(root);
-        wait_for_part(way_.source, operation, bytes);
         forward_header(operation, bytes);
     }
-    if (once && single_copy_.scatter(root, memory_of(whole), memory_of(portion), bytes))
+    // Blocks are for those whose portion could not be copied once.
+    if (once && single_copy_.scatter(root, memory_of(whole), memory_of(portion), bytes, portion.capacity))
         leave_blocks(whole_bytes(bytes) - bytes);
+    else if (rank_ == root)
+        scatter_blocks(root, whole, bytes, once ? no_header : Header(operation));
     else
-        scatter_blocks(root, whole, portion, bytes, once ? no_header : Header(operation));
-    if (rank_ == root) keep_own(whole, offset_of(rank_, bytes), portion, 0, bytes);
+        take_scattered_blocks(root, portion, bytes);
     finish(operation);
 }
 
-void NodeCollectives::scatter(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes,
-                              std::size_t single_copy_from) {
-    waiting_.check();
-    if (whole_bytes(bytes) <= short_bytes)
-        scatter_short(root, whole, portion, bytes);
+std::size_t NodeCollectives::scatter(int root, const NodeBuffer& whole, const NodeBuffer& portion, std::size_t bytes,
+                                     std::size_t single_copy_from) {
+    if (rank_ == root)
+        waiting_.check();
     else
+        bytes = await_bcast(root);
+    const bool is_short = whole_bytes(bytes) <= short_bytes;
+    if (!is_short)
         scatter_long(root, whole, portion, bytes, single_copy_from);
+    else if (rank_ == root)
+        scatter_short(whole, bytes);
+    else
+        take_scattered(root, portion, bytes);
+    if (rank_ == root) keep_own(whole, offset_of(rank_, bytes), portion, 0, bytes);
+    return bytes;
 }
 
 // ---- allgather ----

@@ -290,7 +290,8 @@ bool SingleCopy::gather(int root, const std::byte* portion, std::byte* whole, st
     return good;
 }
 
-bool SingleCopy::scatter(int root, const std::byte* whole, std::byte* portion, std::size_t bytes) {
+bool SingleCopy::scatter(int root, const std::byte* whole, std::byte* portion, std::size_t bytes,
+                         std::size_t capacity) {
     const std::uint64_t message = messages_++;
     offer(message, whole, portion, whole == nullptr ? 0 : bytes * static_cast<std::size_t>(ranks_));
     Leaving leaving(*this, message);
@@ -298,8 +299,8 @@ bool SingleCopy::scatter(int root, const std::byte* whole, std::byte* portion, s
     if (rank_ != root) {
         const Desk& source = wait_for_offer(root, message);
         const std::size_t begin = bytes * static_cast<std::size_t>(rank_);
-        const std::size_t end = std::min(begin + bytes, static_cast<std::size_t>(source.bytes));
-        good = portion != nullptr && begin < end && memory_->read(root, source.input + begin, portion, end - begin) == 0;
+        good = portion != nullptr && begin + bytes <= source.bytes &&
+               memory_->read(root, source.input + begin, portion, std::min(bytes, capacity)) == 0;
         conclude(message, good, {});
     } else {
         conclude(message, good, {});

@@ -78,7 +78,8 @@ public:
     // with bcast. Where it is false, the rank's portion has yet to be moved another way: by gather and scatter on ranks whose own could not be,
     // and on the root where there are such ranks, who can ask for each; by allgather on all ranks alike, for all portions.
     bool gather(int root, const std::byte* portion, std::byte* whole, std::size_t bytes);
-    bool scatter(int root, const std::byte* whole, std::byte* portion, std::size_t bytes);
+    // `bytes` are the root's; a portion has room for `capacity` of them.
+    bool scatter(int root, const std::byte* whole, std::byte* portion, std::size_t bytes, std::size_t capacity);
     bool allgather(const std::byte* portion, std::byte* whole, std::size_t bytes);
     // After a gather that was false, for its root: was that rank's moved?
     bool has_moved(int rank) const;
