@@ -35,6 +35,26 @@ struct Sum : Combine {
     }
 };
 
+void move_portions(NodeCollectives& node, Collective collective, std::size_t bytes, int root, int ranks, int rank) {
+    const std::size_t words = bytes / sizeof(Word);
+    const bool is_scatter = collective == Collective::scatter;
+    const bool has_whole = collective == Collective::allgather || rank == root;
+    std::vector<Word> own(words, is_scatter ? 0 : static_cast<Word>(rank) + 1);
+    std::vector<Word> all;
+    for (int each = 0; each < ranks && has_whole; ++each)
+        all.insert(all.end(), words, is_scatter ? static_cast<Word>(each) + 1 : 0);
+    const NodeBuffer portion(reinterpret_cast<std::byte*>(own.data()), bytes);
+    const NodeBuffer whole(has_whole ? reinterpret_cast<std::byte*>(all.data()) : nullptr, all.size() * sizeof(Word));
+    if (collective == Collective::gather)
+        node.gather(root, portion, whole, bytes);
+    else if (is_scatter)
+        node.scatter(root, whole, portion, bytes);
+    else
+        node.allgather(portion, whole, bytes);
+    check(own.back() == static_cast<Word>(rank) + 1, "a portion is wrong");
+    for (std::size_t i = 0; i < all.size(); ++i) check(all[i] == i / words + 1, "a whole is wrong");
+}
+
 void call(NodeCollectives& node, Collective collective, std::size_t bytes, int root, int ranks, int rank) {
     const std::size_t words = bytes / sizeof(Word);
     std::vector<Word> own(words, static_cast<Word>(rank) + 1);
@@ -59,6 +79,7 @@ void call(NodeCollectives& node, Collective collective, std::size_t bytes, int r
             expect(result, sum);
             break;
         case Collective::barrier: node.barrier(); break;
+        default: move_portions(node, collective, bytes, root, ranks, rank);
     }
 }
 

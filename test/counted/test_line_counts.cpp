@@ -112,6 +112,59 @@ Expected of_all(const std::vector<NodeTree>& trees) {
     return {transfers, chain, most};
 }
 
+// A message in a slot: in the line of its header, or in lines of its own from that one's beginning on.
+std::uint64_t lines_of(std::size_t begin, std::size_t bytes, std::size_t bytes_of_slot) {
+    constexpr std::size_t line = 64;
+    if (bytes_of_slot <= NodeCollectives::line_bytes) return 1;
+    return 1 + (begin + bytes + line - 1) / line - begin / line;
+}
+std::uint64_t lines_of(std::size_t bytes) { return lines_of(0, bytes, bytes); }
+
+// The ways of a reduction: each rank's message has the portions of all ranks below it.
+Expected of_gather(const std::vector<NodeTree>& trees, int root, std::size_t bytes) {
+    Expected expected = of_reduce(trees, root);
+    expected.transfers = 0;
+    for (int rank = 0; rank < static_cast<int>(trees.size()); ++rank) {
+        const NodeTree& tree = trees[static_cast<std::size_t>(rank)];
+        if (rank != root) expected.transfers += lines_of(tree.run_led(tree.groups_led(root)).size() * bytes);
+    }
+    return expected;
+}
+
+// Those of a broadcast: each rank has from its source's message what is for it and the ranks below it.
+Expected of_scatter(const std::vector<NodeTree>& trees, int root, std::size_t bytes) {
+    Expected expected = of_bcast(trees, root);
+    expected.transfers = 0;
+    for (int rank = 0; rank < static_cast<int>(trees.size()); ++rank) {
+        if (rank == root) continue;
+        const NodeTree& tree = trees[static_cast<std::size_t>(rank)];
+        const std::size_t led = tree.groups_led(root);
+        const NodeTree::Run mine = tree.run_led(led);
+        const NodeTree::Run theirs = tree.way_from(root).source == root
+                                         ? NodeTree::Run{0, static_cast<int>(trees.size())}
+                                         : tree.run_led_by(led, root);
+        expected.transfers += lines_of(static_cast<std::size_t>(mine.begin - theirs.begin) * bytes, mine.size() * bytes,
+                                       theirs.size() * bytes);
+    }
+    return expected;
+}
+
+// Those of an allreduce: up go the portions of the ranks below, down goes the whole.
+Expected of_allgather(const std::vector<NodeTree>& trees, std::size_t bytes) {
+    Expected expected = of_all(trees);
+    expected.transfers = 0;
+    const std::vector<int>& outermost = trees.front().groups().back().members;
+    for (int rank = 0; rank < static_cast<int>(trees.size()); ++rank) {
+        const NodeTree& tree = trees[static_cast<std::size_t>(rank)];
+        const std::uint64_t up = lines_of(tree.run_led(tree.groups_led()).size() * bytes);
+        if (std::find(outermost.begin(), outermost.end(), rank) != outermost.end())
+            expected.transfers += (outermost.size() - 1) * up;
+        else
+            expected.transfers += up + lines_of(trees.size() * bytes);
+    }
+    return expected;
+}
+
 void expect_counts(const Counts& counts, const Expected& expected, const std::string& what) {
     EXPECT_EQ(counts.all_transfers(), expected.transfers) << what;
     EXPECT_EQ(counts.chain, expected.chain) << what;
@@ -126,6 +179,17 @@ void expect_as_the_groups_say(const Placement& placement, const std::string& whe
         const std::string what = where + ", root " + std::to_string(root);
         expect_counts(count_call(placement, Collective::bcast, 8, root), of_bcast(trees, root), "bcast on " + what);
         expect_counts(count_call(placement, Collective::reduce, 8, root), of_reduce(trees, root), "reduce on " + what);
+    }
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{24}}) {
+        for (const int root : {0, ranks / 2, ranks - 1}) {
+            const std::string what = where + ", root " + std::to_string(root) + ", " + std::to_string(bytes) + " bytes";
+            expect_counts(count_call(placement, Collective::gather, bytes, root), of_gather(trees, root, bytes),
+                          "gather on " + what);
+            expect_counts(count_call(placement, Collective::scatter, bytes, root), of_scatter(trees, root, bytes),
+                          "scatter on " + what);
+        }
+        expect_counts(count_call(placement, Collective::allgather, bytes, 0), of_allgather(trees, bytes),
+                      "allgather on " + where);
     }
     expect_counts(count_call(placement, Collective::allreduce, 8, 0), of_all(trees), "allreduce on " + where);
     expect_counts(count_call(placement, Collective::barrier, 0, 0), of_all(trees), "barrier on " + where);
@@ -176,7 +240,10 @@ TEST(LineCounts, AreThoseOfTheDocument) {
     } calls[] = {{"bcast", Collective::bcast},
                  {"reduce", Collective::reduce},
                  {"allreduce", Collective::allreduce},
-                 {"barrier", Collective::barrier}};
+                 {"barrier", Collective::barrier},
+                 {"gather", Collective::gather},
+                 {"scatter", Collective::scatter},
+                 {"allgather", Collective::allgather}};
     std::string table =
         "| node | collective | in a cache | in a socket | in a package | between packages | chain | turns | readers |\n"
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";

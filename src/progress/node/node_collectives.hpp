@@ -236,6 +236,7 @@ private:
     void take_whole(const NodeBuffer& whole, std::size_t bytes, const std::byte* in_order);
     template <typename Deliver>
     void collect(std::size_t first, std::size_t end, std::uint64_t operation, std::size_t bytes, Deliver&& deliver);
+    std::byte* workplace_of(const ShortMessage& message, std::byte* place) const;
     void take_portions(std::uint64_t operation, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes);
     void gather_along_groups(int root, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes);
     void gather_slots(int root, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes);

@@ -59,6 +59,11 @@ void NodeCollectives::collect(std::size_t first, std::size_t end, std::uint64_t 
     }
 }
 
+// Where a message of several parts is put together for this rank's place. Not in a line that others wait for: they would fetch it for each part.
+std::byte* NodeCollectives::workplace_of(const ShortMessage& message, std::byte* place) const {
+    return message.bytes <= line_bytes ? accumulator_.get() : place;
+}
+
 // All ranks' slots of that operation.
 void NodeCollectives::take_portions(std::uint64_t operation, const NodeBuffer& portion, const NodeBuffer& whole,
                                     std::size_t bytes) {
@@ -85,11 +90,14 @@ void NodeCollectives::gather_along_groups(int root, const NodeBuffer& portion, c
     } else {
         const std::size_t led = tree_.groups_led(root);
         const NodeTree::Run mine = tree_.run_led(led);
-        std::byte* own = claim(place_of(operation, mine.size() * bytes));
-        portion.give(0, bytes, own);
+        const ShortMessage message = place_of(operation, mine.size() * bytes);
+        std::byte* own = claim(message);
+        std::byte* made = led == 0 ? own : workplace_of(message, own);
+        portion.give(0, bytes, made);
         collect(0, led, operation, bytes, [&](NodeTree::Run run, const std::byte* source) {
-            std::memcpy(own + offset_of(run.begin - mine.begin, bytes), source, run.size() * bytes);
+            std::memcpy(made + offset_of(run.begin - mine.begin, bytes), source, run.size() * bytes);
         });
+        if (made != own) std::memcpy(own, made, message.bytes);
         publish(operation, bytes);
     }
     finish(operation);
@@ -275,23 +283,28 @@ void NodeCollectives::allgather_in_groups(const NodeBuffer& portion, const NodeB
     const std::uint64_t operation = operation_++;
     const std::size_t led = tree_.groups_led();
     const NodeTree::Run mine = tree_.run_led(together ? led : 0);
-    std::byte* own = claim(place_of(operation, mine.size() * bytes));
-    portion.give(0, bytes, own);
+    const ShortMessage message = place_of(operation, mine.size() * bytes);
+    std::byte* own = claim(message);
+    std::byte* made = led == 0 ? own : workplace_of(message, own);
+    portion.give(0, bytes, made);
     collect(0, led, operation, bytes, [&](NodeTree::Run run, const std::byte* source) {
-        if (together) std::memcpy(own + offset_of(run.begin - mine.begin, bytes), source, run.size() * bytes);
+        if (together) std::memcpy(made + offset_of(run.begin - mine.begin, bytes), source, run.size() * bytes);
     });
+    if (made != own) std::memcpy(own, made, message.bytes);
     publish(operation, bytes);
 
     const std::uint64_t answer = operation_++;
     const ShortMessage result = place_of(answer, together ? whole_bytes(bytes) : 0);
     const std::byte* received = nullptr;
     if (led + 1 == tree_.groups().size()) {
-        std::byte* in_order = led > 0 ? claim(result) : accumulator_.get();
+        std::byte* target = led > 0 ? claim(result) : accumulator_.get();
+        std::byte* in_order = workplace_of(result, target);
         if (together) std::memcpy(in_order + offset_of(mine.begin, bytes), own, mine.size() * bytes);
         collect(led, led + 1, operation, bytes, [&](NodeTree::Run run, const std::byte* source) {
             if (together) std::memcpy(in_order + offset_of(run.begin, bytes), source, run.size() * bytes);
         });
-        received = in_order;
+        if (in_order != target) std::memcpy(target, in_order, result.bytes);
+        received = target;
     } else {
         const int leader = tree_.groups()[led].leader();
         wait_for_part(leader, answer, bytes);
