@@ -196,8 +196,8 @@ int run(int argc, char** argv) {
     }
     std::size_t most_bytes = 8;
     for (const Subject& subject : subjects)
-        most_bytes = std::max(most_bytes,
-                              subject.bytes * static_cast<std::size_t>(subject.has_blocks() ? world.ranks : 1));
+        most_bytes =
+            std::max(most_bytes, subject.bytes * static_cast<std::size_t>(subject.has_blocks() ? world.ranks : 1));
     const std::unique_ptr<Buffers> buffers = take_buffers(most_bytes);
     if (buffers == nullptr) {
         say(world, fmt::format("not enough memory for two buffers of {} bytes per rank", most_bytes));

@@ -66,7 +66,8 @@ void check_consistency(const Options& options) {
     expect(options.max_iterations >= options.min_iterations, "--max-iterations: not below --min-iterations");
     expect(options.root >= 0, "--root: at least 0");
     expect(!options.overlap || std::none_of(options.collectives.begin(), options.collectives.end(), has_blocks),
-           "--overlap is of bcast, reduce and allreduce: libhcoll leaves the other non-blocking collectives to the MPI library");
+           "--overlap is of bcast, reduce and allreduce: libhcoll leaves the other non-blocking collectives to the MPI "
+           "library");
     expect(!options.overlap || (options.json_file.empty() && options.plot_file.empty()),
            "--overlap prints a table only: without --json and --plot");
     const std::string& plot = options.plot_file;
@@ -87,7 +88,8 @@ CommandLine parse_command_line(int argc, char** argv) {
 
     CLI::App app{description, "hcoll-bench"};
     app.footer(method);
-    app.add_option("--collectives", collectives, "Which collectives: a comma list of bcast, reduce, allreduce, barrier, gather, scatter, allgather")
+    app.add_option("--collectives", collectives,
+                   "Which collectives: a comma list of bcast, reduce, allreduce, barrier, gather, scatter, allgather")
         ->capture_default_str();
     app.add_option("--sizes", sizes,
                    "Sizes in bytes: a comma list (8,1k,4M) of sizes or of ranges first:last[:factor]; rounded down to "
@@ -104,10 +106,11 @@ CommandLine parse_command_line(int argc, char** argv) {
         "--overlap", options.overlap,
         "Non-blocking collectives beside work that makes no MPI calls: how much of them is hidden, and what that "
         "costs the work");
-    app.add_flag("--verify", options.verify,
-                 "Time nothing: run everything that the library can, over all parts of the allocation, compare each "
-                 "result with what it must be, and say so in one line. --collectives (here ibcast, ireduce, iallreduce, "
-                 "too) and --sizes say of what; all otherwise");
+    app.add_flag(
+        "--verify", options.verify,
+        "Time nothing: run everything that the library can, over all parts of the allocation, compare each "
+        "result with what it must be, and say so in one line. --collectives (here ibcast, ireduce, iallreduce, "
+        "too) and --sizes say of what; all otherwise");
     app.add_flag("--own-only", options.own_only, "Measure only libhcoll");
     app.add_flag("--vendor-only", options.vendor_only, "Measure only the MPI library underneath");
     app.add_option("--repetitions", options.repetitions, "Pairs of blocks per size")->capture_default_str();

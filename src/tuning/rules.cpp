@@ -142,8 +142,8 @@ std::span<const MeasuredRule> measured_rules() { return measured; }
 
 bool may_have_rule_on_a_node(VendorKind vendor, Collective collective, int ranks) {
     return std::any_of(std::begin(measured), std::end(measured), [&](const MeasuredRule& rule) {
-        return rule.vendor == vendor && rule.collective == collective && rule.nodes == 1 && rule.fewest_ranks <= ranks &&
-               ranks <= rule.most_ranks && rule.choice != "vendor";
+        return rule.vendor == vendor && rule.collective == collective && rule.nodes == 1 &&
+               rule.fewest_ranks <= ranks && ranks <= rule.most_ranks && rule.choice != "vendor";
     });
 }
 

@@ -237,12 +237,9 @@ TEST(LineCounts, AreThoseOfTheDocument) {
     const struct {
         const char* name;
         Collective collective;
-    } calls[] = {{"bcast", Collective::bcast},
-                 {"reduce", Collective::reduce},
-                 {"allreduce", Collective::allreduce},
-                 {"barrier", Collective::barrier},
-                 {"gather", Collective::gather},
-                 {"scatter", Collective::scatter},
+    } calls[] = {{"bcast", Collective::bcast},         {"reduce", Collective::reduce},
+                 {"allreduce", Collective::allreduce}, {"barrier", Collective::barrier},
+                 {"gather", Collective::gather},       {"scatter", Collective::scatter},
                  {"allgather", Collective::allgather}};
     std::string table =
         "| node | collective | in a cache | in a socket | in a package | between packages | chain | turns | readers |\n"

@@ -200,7 +200,8 @@ std::vector<Protocol> protocols_of_node_collectives() {
     with("lines of Bcast in groups", {3, 4}, true, {{What::bcast, word, 0}, {What::bcast, word, 1}});
     with("lines of Reduce in groups", {3, 4}, true, {{What::reduce, word, 0}, {What::reduce, word, 1}});
     with("lines of Allreduce in groups", {3}, true, {{What::allreduce, word}, {What::allreduce, word}});
-    for (const auto& [what, of] : {std::pair{What::gather, " of Gather"}, {What::scatter, " of Scatter"}, {What::allgather, " of Allgather"}}) {
+    for (const auto& [what, of] :
+         {std::pair{What::gather, " of Gather"}, {What::scatter, " of Scatter"}, {What::allgather, " of Allgather"}}) {
         const std::string name = of;
         // Without a root there is one such call, and many more orders.
         const auto twice = [&](std::size_t bytes, int second_root) {

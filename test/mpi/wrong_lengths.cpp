@@ -140,14 +140,16 @@ void test_reductions(int rank, int size) {
 
 void test_scatters(MPI_Comm comm, int rank, int size) {
     unsigned salt = 0;
-    for (const Lengths& lengths : {Lengths{40, 8}, Lengths{400, 0}, Lengths{100'000, 50'000}, Lengths{8, 40}, Lengths{50'000, 100'000}})
+    for (const Lengths& lengths :
+         {Lengths{40, 8}, Lengths{400, 0}, Lengths{100'000, 50'000}, Lengths{8, 40}, Lengths{50'000, 100'000}})
         for (const int root : {0, size - 1}) {
             const bool is_short = rank != root && rank == (root == size - 1 ? 0 : size - 1);
             const int room = is_short ? lengths.short_rank : lengths.root;
             std::vector<unsigned char> all(static_cast<std::size_t>(rank == root ? lengths.root * size : 0));
             Buffer own(room);
             ++salt;
-            for (std::size_t i = 0; i < all.size(); ++i) all[i] = pattern(i % static_cast<std::size_t>(lengths.root), salt);
+            for (std::size_t i = 0; i < all.size(); ++i)
+                all[i] = pattern(i % static_cast<std::size_t>(lengths.root), salt);
             const int code = MPI_Scatter(all.data(), lengths.root, MPI_BYTE, own.data(), room, MPI_BYTE, root, comm);
             const std::string what = std::to_string(lengths.root) + " to " + std::to_string(room) + " bytes";
             require((error_class_of(code) == MPI_ERR_TRUNCATE) == (room < lengths.root), "a scatter's error: " + what);
@@ -158,7 +160,8 @@ void test_scatters(MPI_Comm comm, int rank, int size) {
 }
 
 void test_gathers(int rank, int size) {
-    for (const Lengths& lengths : {Lengths{40, 8}, Lengths{400, 0}, Lengths{100'000, 50'000}, Lengths{8, 100'000}, Lengths{0, 8}})
+    for (const Lengths& lengths :
+         {Lengths{40, 8}, Lengths{400, 0}, Lengths{100'000, 50'000}, Lengths{8, 100'000}, Lengths{0, 8}})
         for (const bool is_rooted : {true, false}) {
             MPI_Comm comm = MPI_COMM_NULL;
             check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));

@@ -17,9 +17,9 @@
 #include <thread>
 
 #include "../support/seed.hpp"
+#include "failing_memory.hpp"
 #include "progress/node/node_collectives.hpp"
 #include "progress/node/shared_segment.hpp"
-#include "failing_memory.hpp"
 #include "rank_threads.hpp"
 
 // test/support/xpmem.c

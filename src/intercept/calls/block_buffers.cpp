@@ -9,8 +9,8 @@ int BlockBuffers::take(std::uint64_t scratch_bytes) {
     std::optional<std::byte*> input = nullptr;
     std::optional<std::byte*> output = nullptr;
     if (sides_.sends)
-        input = find_signature(own_, blocks_.send, sides_.sent, blocks_.send_type, SignatureBytes::Side::input,
-                               signature_);
+        input =
+            find_signature(own_, blocks_.send, sides_.sent, blocks_.send_type, SignatureBytes::Side::input, signature_);
     if (sides_.receives)
         output = find_signature(own_, blocks_.receive, sides_.received, blocks_.receive_type,
                                 SignatureBytes::Side::output, signature_);
@@ -32,8 +32,8 @@ int BlockBuffers::take(std::uint64_t scratch_bytes) {
     if (const int status = get_extent(blocks_.receive_type, extent); status != MPI_SUCCESS) return status;
     const MPI_Aint own_place =
         static_cast<MPI_Aint>(blocks_.receive_count) * extent.extent * static_cast<MPI_Aint>(sides_.rank);
-    return pack(static_cast<const std::byte*>(blocks_.receive) + own_place, blocks_.receive_count,
-                blocks_.receive_type, unpacked + sides_.rank * sides_.block, own_.duplicate);
+    return pack(static_cast<const std::byte*>(blocks_.receive) + own_place, blocks_.receive_count, blocks_.receive_type,
+                unpacked + sides_.rank * sides_.block, own_.duplicate);
 }
 
 int BlockBuffers::give(std::uint64_t block) const {

@@ -223,10 +223,10 @@ int repeat_shared_blocks(Communicator& communicator, Collective collective, cons
         };
         const bool is_scatter = collective == Collective::scatter;
         const auto ranks = static_cast<std::uint64_t>(communicator.size());
-        const std::uint64_t block = move_blocks(
-            *communicator.own().node, collective, last.root, at(is_scatter ? receive : send, last.bytes),
-            at(last.has_all ? (is_scatter ? send : receive) : nullptr, ranks * last.bytes), last.bytes,
-            single_copy_of(*last.decision));
+        const std::uint64_t block =
+            move_blocks(*communicator.own().node, collective, last.root, at(is_scatter ? receive : send, last.bytes),
+                        at(last.has_all ? (is_scatter ? send : receive) : nullptr, ranks * last.bytes), last.bytes,
+                        single_copy_of(*last.decision));
         return status_of(block, last.bytes);
     });
 }

@@ -256,9 +256,7 @@ bool SingleCopy::bcast(int root, std::byte* data, std::size_t bytes, std::size_t
     return good;
 }
 
-bool SingleCopy::has_moved(int rank) const {
-    return desk(rank).failed.load(std::memory_order_relaxed) != messages_;
-}
+bool SingleCopy::has_moved(int rank) const { return desk(rank).failed.load(std::memory_order_relaxed) != messages_; }
 
 // What a desk says of this message has been read.
 void SingleCopy::settle_gather(int root) {
@@ -278,7 +276,8 @@ bool SingleCopy::gather(int root, const std::byte* portion, std::byte* whole, st
         const Desk& target = wait_for_offer(root, message);
         const std::size_t begin = bytes * static_cast<std::size_t>(rank_);
         const std::size_t end = std::min(begin + bytes, static_cast<std::size_t>(target.bytes));
-        good = portion != nullptr && begin < end && memory_->write(root, target.output + begin, portion, end - begin) == 0;
+        good =
+            portion != nullptr && begin < end && memory_->write(root, target.output + begin, portion, end - begin) == 0;
         conclude(message, good, {});
     } else {
         conclude(message, good, {});
