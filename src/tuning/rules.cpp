@@ -35,7 +35,8 @@ constexpr MeasuredRule measured[] = {
     {VendorKind::openmpi, Collective::reduce, 1, 3, 8, any_size, "shared"},
     {VendorKind::openmpi, Collective::allreduce, 1, 2, 2, any_size, "shared:single_copy=64k"},
     {VendorKind::openmpi, Collective::allreduce, 1, 3, 8, any_size, "shared"},
-    // In a row Open MPI's own gathers and scatters one number faster (0.7 to 0.85). Single copies: between cores that are near blocks are faster,
+    // In a row Open MPI's own gathers one number faster (0.7), and scatters it (0.85), which has no rule of its own: ranks may have room for
+    // more than the root sends, and all have to find the same rule. Single copies: between cores that are near blocks are faster,
     // and a test finds that out; from where on they pay between others is taken from the collectives above, not measured.
     {VendorKind::mpich, Collective::gather, 1, 2, 2, any_size, "shared:single_copy=64k"},
     {VendorKind::mpich, Collective::gather, 1, 3, 8, any_size, "shared"},
@@ -46,7 +47,6 @@ constexpr MeasuredRule measured[] = {
     {VendorKind::openmpi, Collective::gather, 1, 2, 2, 32, "vendor"},
     {VendorKind::openmpi, Collective::gather, 1, 2, 2, any_size, "shared:single_copy=64k"},
     {VendorKind::openmpi, Collective::gather, 1, 3, 8, any_size, "shared"},
-    {VendorKind::openmpi, Collective::scatter, 1, 2, 2, 32, "vendor"},
     {VendorKind::openmpi, Collective::scatter, 1, 2, 2, any_size, "shared:single_copy=64k"},
     {VendorKind::openmpi, Collective::scatter, 1, 3, 8, any_size, "shared"},
     {VendorKind::openmpi, Collective::allgather, 1, 2, 2, any_size, "shared:single_copy=64k"},

@@ -4,12 +4,15 @@
 //
 //   --goes-on   what follows is right as well: a Bcast of ranks that share a node, whose length is the root's on all of them
 //   --world     errors return on MPI_COMM_WORLD as well: MPICH tells its handler of every message that it completes with an error
-//   --blocks    Gather, Scatter and Allgather instead, of ranks that share a node: a Scatter goes by the root's length, the others end as reductions do
+//   --blocks    Gather, Scatter and Allgather instead, of ranks that share a node: a Scatter goes by the root's length, the others end as reductions
+//               do; where both sides of a rank differ, what there is room for comes
+//   --two-sides of Gather and Allgather that alone, over whatever runs them
 //   --reduce    reductions instead, of ranks that share a node: an error on all ranks, and on every later call
 #include "../support/program.hpp"
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace hcoll::test;
@@ -159,6 +162,48 @@ void test_scatters(MPI_Comm comm, int rank, int size) {
         }
 }
 
+// Both sides of one rank, which have blocks of different lengths: each goes to its place, as far as there is room.
+enum What { gather, scatter, allgather };
+void test_two_sides(MPI_Comm comm, int rank, int size, const std::vector<What>& all) {
+    for (const auto& [sent, room] : {std::pair{100, 50}, {50, 100}, {40, 8}, {8, 40}, {20'000, 50}, {50, 20'000}})
+        for (const What what : all)
+            for (int call = 0; call < 4; ++call) {
+                const int root = call % size;
+                const bool gathers = what != scatter;
+                const int given = gathers ? 1 : size;
+                const int taken = gathers ? size : 1;
+                std::vector<unsigned char> input(static_cast<std::size_t>(given * sent));
+                for (std::size_t i = 0; i < input.size(); ++i)
+                    input[i] = pattern(
+                        i % static_cast<std::size_t>(sent),
+                        gathers ? static_cast<unsigned>(rank) : static_cast<unsigned>(i) / static_cast<unsigned>(sent));
+                Buffer output(taken * room);
+                int code = MPI_SUCCESS;
+                for (int repeated = 0; repeated < 3; ++repeated) {
+                    if (what == gather)
+                        code = MPI_Gather(input.data(), sent, MPI_BYTE, output.data(), room, MPI_BYTE, root, comm);
+                    else if (what == scatter)
+                        code = MPI_Scatter(input.data(), sent, MPI_BYTE, output.data(), room, MPI_BYTE, root, comm);
+                    else
+                        code = MPI_Allgather(input.data(), sent, MPI_BYTE, output.data(), room, MPI_BYTE, comm);
+                }
+                const std::string text =
+                    std::to_string(what) + " of " + std::to_string(sent) + " to " + std::to_string(room) + " bytes";
+                const bool has_output = what != gather || rank == root;
+                require((error_class_of(code) == MPI_ERR_TRUNCATE) == (has_output && sent > room),
+                        "the error of two sides: " + text);
+                for (int i = 0; i < taken && has_output; ++i) {
+                    const unsigned of = gathers ? static_cast<unsigned>(i) : static_cast<unsigned>(rank);
+                    for (int byte = 0; byte < room; ++byte)
+                        require(output.data()[i * room + byte] ==
+                                    (byte < sent ? pattern(static_cast<std::size_t>(byte), of) : guard),
+                                "not what two sides say: " + text);
+                }
+                require(output.is_untouched_from(has_output ? taken * room : 0), "written behind the end: " + text);
+                use(comm, size);
+            }
+}
+
 void test_gathers(int rank, int size) {
     for (const Lengths& lengths :
          {Lengths{40, 8}, Lengths{400, 0}, Lengths{100'000, 50'000}, Lengths{8, 100'000}, Lengths{0, 8}})
@@ -196,12 +241,20 @@ int main(int argc, char** argv) {
     if (is_asked_for("--world")) check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     if (is_asked_for("--reduce")) {
         test_reductions(rank, size);
+    } else if (is_asked_for("--two-sides")) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        use(comm, size);
+        test_two_sides(comm, rank, size, {gather, allgather});
+        check(MPI_Comm_free(&comm));
     } else if (is_asked_for("--blocks")) {
         MPI_Comm comm = MPI_COMM_NULL;
         check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
         check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
         use(comm, size);
         test_scatters(comm, rank, size);
+        test_two_sides(comm, rank, size, {gather, scatter, allgather});
         check(MPI_Comm_free(&comm));
         test_gathers(rank, size);
     } else {

@@ -97,7 +97,8 @@ void remember(Communicator& communicator, Collective collective, const Decision&
               const Side<Count>& all, int root) {
     const bool has_all = collective == Collective::allgather || communicator.rank() == root;
     const auto is_dense = [](MPI_Datatype type) { return is_predefined_type(type) && is_contiguous(type); };
-    if (own.buffer == MPI_IN_PLACE || !is_dense(own.type) || (has_all && !is_dense(all.type))) return;
+    if (own.buffer == MPI_IN_PLACE || !is_dense(own.type)) return;
+    if (has_all && (!is_dense(all.type) || own.bytes() != all.bytes())) return;
     communicator.own().repeated_blocks[static_cast<std::size_t>(collective)] = {
         .decision = &decision,
         .bytes = own.bytes(),

@@ -209,8 +209,7 @@ int run_shared_blocks(Communicator& communicator, const Decision& decision, Coll
                                          : at(sides.is_scatter ? buffers.output() : buffers.input(), sides.block);
         const std::uint64_t block =
             move_blocks(*own.node, collective, blocks.root, own_block, whole, sides.block, single_copy_of(decision));
-        if (status == MPI_SUCCESS) status = buffers.give(block);
-        return status == MPI_SUCCESS ? status_of(block, sides.block) : status;
+        return status == MPI_SUCCESS ? buffers.give(block) : status;
     });
 }
 

@@ -113,7 +113,7 @@ int Communicator::count_call(MPI_Comm handle, Collective collective, std::uint64
     if (const int status = attach(handle, state); status != MPI_SUCCESS) return status;
     if (state == nullptr || state->mode_ != Mode::counting) return MPI_SUCCESS;
     const Settings& settings = Process::get().agreed()->settings;
-    // A communicator that is used for these alone needs no duplicate where nothing takes them from the vendor.
+    // A communicator that is used for these alone needs no duplicate where nothing can take them from the vendor.
     if (state->reach_ == Reach::world && has_blocks(collective) && !settings.sparse &&
         !may_run_here(collective, settings, state->size_))
         return MPI_SUCCESS;
