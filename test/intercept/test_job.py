@@ -122,7 +122,8 @@ class SharedMemory(unittest.TestCase):
 
     def test_it_can_be_switched_off_for_all_that_uses_it(self):
         mixed = {**SHARED, "LIBHCOLL_BCAST": "binomial"}
-        reductions = {**OWN, "LIBHCOLL_BCAST": "vendor"}  # the lengths of broadcasts by messages are announced
+        # The lengths of broadcasts by messages are announced, and rules have blocks over shared memory.
+        reductions = {**OWN, **{f"LIBHCOLL_{name}": "vendor" for name in ("BCAST", "GATHER", "SCATTER", "ALLGATHER")}}
         for switch, settings, expected in (("1", SHARED, {"collectives"}), ("1", reductions, {"messages"}),
                                            ("1", OWN, {"collectives and messages"}),
                                            ("1", mixed, {"collectives and messages"}), ("0", mixed, set())):

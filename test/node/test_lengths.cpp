@@ -112,7 +112,7 @@ TEST(Bcast, IsAnnouncedWhereItGoesAnotherWay) {
             if (rank == root) {
                 node.announce_bcast(bytes);
             } else {
-                if (node.await_bcast(root) != bytes) ++wrong;
+                if (node.await_length(root) != bytes) ++wrong;
                 node.leave_bcast(bytes);
             }
             Guarded buffer(i);

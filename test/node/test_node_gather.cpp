@@ -220,6 +220,11 @@ void run_calls(
         EXPECT_EQ(problems[static_cast<std::size_t>(rank)], "") << "rank " << rank << " of " << ranks;
 }
 
+// Both ways in turn; of XPMEM there is one here (test/support/xpmem.c).
+std::unique_ptr<PeerMemory> peer_memory(int ranks) {
+    return ranks % 2 == 0 ? make_cma_memory(ranks) : make_xpmem_memory(ranks);
+}
+
 class PortionsOf : public testing::TestWithParam<int> {};
 
 TEST_P(PortionsOf, ArriveWhoeverIsLate) {
@@ -252,7 +257,7 @@ TEST_P(PortionsOf, ArriveWhereTheyAreCopiedOnce) {
     std::mt19937_64 random(test_seed());
     const std::vector<Call> calls = random_row(ranks, random, true);
     run_calls(Placement::one_node(ranks), calls, ranks > 2,
-              [&](NodeCollectives& node, int) { return node.use_single_copy(make_cma_memory(ranks)); });
+              [&](NodeCollectives& node, int) { return node.use_single_copy(peer_memory(ranks)); });
 }
 
 TEST_P(PortionsOf, ArriveWhereCopiesFail) {
@@ -264,7 +269,7 @@ TEST_P(PortionsOf, ArriveWhereCopiesFail) {
     std::atomic<int> failures{0};
     run_calls(Placement::one_node(ranks), calls, true, [&](NodeCollectives& node, int rank) {
         const bool is_proven = node.use_single_copy(std::make_shared<FailingMemory>(
-            make_cma_memory(ranks), seed + static_cast<std::uint64_t>(rank), is_armed, failures));
+            peer_memory(ranks), seed + static_cast<std::uint64_t>(rank), is_armed, failures));
         is_armed = true;
         return is_proven;
     });

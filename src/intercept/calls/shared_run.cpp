@@ -138,7 +138,7 @@ int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t co
         NodeCollectives& node = *own.node;
         const std::uint64_t room = count * type_size(type);
         const bool is_root = own.rank == root;
-        call.length = is_root ? room : node.await_bcast(root);
+        call.length = is_root ? room : node.await_length(root);
         call.decision = &decide(own.decisions->blocking[static_cast<std::size_t>(Collective::bcast)], call.length);
         if (call.goes_by && !own.learning.is_as_before(Collective::bcast, call.length, call.decision)) {
             own.learning.take_back(Collective::bcast);

@@ -37,7 +37,7 @@ void NodeCollectives::leave_blocks(std::size_t bytes) {
 bool NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from,
                             const ScatteredBytes* scattered) {
     const NodeBuffer buffer(data, bytes, scattered);
-    if (rank_ != root) return take_bcast(root, await_bcast(root), buffer, single_copy_from);
+    if (rank_ != root) return take_bcast(root, await_length(root), buffer, single_copy_from);
     waiting_.check();
     const std::uint64_t operation = operation_++;
     if (bytes <= short_bytes) {
@@ -55,7 +55,7 @@ bool NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::s
     return true;
 }
 
-std::size_t NodeCollectives::await_bcast(int root) {
+std::size_t NodeCollectives::await_length(int root) {
     waiting_.check();
     way_ = tree_.way_from(root);
     Flag& announced = header(way_.source, operation_);

@@ -123,9 +123,9 @@ public:
     // scattered on one rank need not be on another; it is never copied once.
     bool bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from = never,
                const ScatteredBytes* scattered = nullptr);
-    // The same in two steps, for ranks other than the root: the root's length first, and then the message, or nothing where
-    // such a message goes another way. There the root only announces it.
-    std::size_t await_bcast(int root);
+    // The same in two steps, for ranks other than the root: the root's length first (of a scatter's portion, too), and then the message, or
+    // nothing where such a message goes another way. There the root only announces it.
+    std::size_t await_length(int root);
     bool take_bcast(int root, std::size_t bytes, const NodeBuffer& buffer, std::size_t single_copy_from = never);
     void leave_bcast(std::size_t bytes);
     void announce_bcast(std::size_t bytes);
@@ -264,7 +264,7 @@ private:
     SingleCopy single_copy_;
     NodeTree tree_;
     std::vector<const std::byte*> operands_;  // of one combination, by rank
-    NodeTree::Way way_{0, false};             // of the Bcast that was waited for
+    NodeTree::Way way_{0, false};             // of the message whose length was waited for
     int since_progress_ = 0;
     std::uint64_t operation_ = 0;       // so far, with messages
     std::uint64_t known_done_ = 0;      // all ranks are done with that many of them, at least

@@ -262,7 +262,7 @@ std::size_t NodeCollectives::scatter(int root, const NodeBuffer& whole, const No
     if (rank_ == root)
         waiting_.check();
     else
-        bytes = await_bcast(root);
+        bytes = await_length(root);
     const bool is_short = whole_bytes(bytes) <= short_bytes;
     if (!is_short)
         scatter_long(root, whole, portion, bytes, single_copy_from);
