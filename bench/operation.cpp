@@ -158,7 +158,10 @@ MPI_Request Operation::begin() const {
         case Collective::allreduce:
             check(MPI_Iallreduce(input, output_, count_, datatype_, op_, MPI_COMM_WORLD, &request));
             break;
-        default: break;  // nothing that options let through
+        case Collective::barrier:
+        case Collective::gather:
+        case Collective::scatter:
+        case Collective::allgather: break;  // options let none of them through
     }
     return request;
 }

@@ -70,6 +70,15 @@ void use(MPI_Comm comm, int size) {
     }
 }
 
+// Of MPI_COMM_WORLD, where errors return.
+MPI_Comm used_duplicate(int size) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    use(comm, size);
+    return comm;
+}
+
 void test_bcasts(MPI_Comm comm, int rank, int size, bool goes_on) {
     unsigned salt = 0;
     const auto run = [&](const Lengths& lengths, int root) {
@@ -119,10 +128,7 @@ void test_bcasts(MPI_Comm comm, int rank, int size, bool goes_on) {
 void test_reductions(int rank, int size) {
     for (const Lengths& lengths : {Lengths{40, 8}, Lengths{400, 40}, Lengths{100'000, 50'000}, Lengths{8, 100'000}})
         for (const bool is_rooted : {true, false}) {
-            MPI_Comm comm = MPI_COMM_NULL;
-            check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-            check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-            use(comm, size);
+            MPI_Comm comm = used_duplicate(size);
             const int bytes = rank == size - 1 ? lengths.short_rank : lengths.root;
             Buffer input(bytes);
             Buffer output(bytes);
@@ -208,10 +214,7 @@ void test_gathers(int rank, int size) {
     for (const Lengths& lengths :
          {Lengths{40, 8}, Lengths{400, 0}, Lengths{100'000, 50'000}, Lengths{8, 100'000}, Lengths{0, 8}})
         for (const bool is_rooted : {true, false}) {
-            MPI_Comm comm = MPI_COMM_NULL;
-            check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-            check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-            use(comm, size);
+            MPI_Comm comm = used_duplicate(size);
             const int bytes = rank == size - 1 ? lengths.short_rank : lengths.root;
             Buffer own(bytes);
             Buffer all(bytes * size);
@@ -242,26 +245,17 @@ int main(int argc, char** argv) {
     if (is_asked_for("--reduce")) {
         test_reductions(rank, size);
     } else if (is_asked_for("--two-sides")) {
-        MPI_Comm comm = MPI_COMM_NULL;
-        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-        check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-        use(comm, size);
+        MPI_Comm comm = used_duplicate(size);
         test_two_sides(comm, rank, size, {gather, allgather});
         check(MPI_Comm_free(&comm));
     } else if (is_asked_for("--blocks")) {
-        MPI_Comm comm = MPI_COMM_NULL;
-        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-        check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-        use(comm, size);
+        MPI_Comm comm = used_duplicate(size);
         test_scatters(comm, rank, size);
         test_two_sides(comm, rank, size, {gather, scatter, allgather});
         check(MPI_Comm_free(&comm));
         test_gathers(rank, size);
     } else {
-        MPI_Comm comm = MPI_COMM_NULL;
-        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-        check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-        use(comm, size);
+        MPI_Comm comm = used_duplicate(size);
         test_bcasts(comm, rank, size, is_asked_for("--goes-on"));
         check(MPI_Comm_free(&comm));
     }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -27,6 +28,23 @@ void run_ranks(const Placement& placement, std::size_t buffer_bytes, bool oversu
             run(node, rank);
         });
     for (std::thread& thread : threads) thread.join();
+}
+
+// Packages, NUMA nodes and caches, uneven: with ranks in their order, dealt out, and one alone.
+inline std::vector<Placement> uneven_placements(int ranks) {
+    const std::function<int(int)> caches[] = {[=](int rank) { return rank * 7 / ranks; },
+                                              [](int rank) { return rank % 7; },
+                                              [=](int rank) { return rank + 1 == ranks ? 4 : 0; }};
+    std::vector<Placement> placements;
+    for (const auto& cache_of : caches) {
+        std::vector<Seat> seats;
+        for (int rank = 0; rank < ranks; ++rank) {
+            const int cache = cache_of(rank);
+            seats.push_back({.node = 0, .socket = cache / 2, .package = cache / 4, .cache = cache});
+        }
+        placements.emplace_back(seats);
+    }
+    return placements;
 }
 
 }  // namespace hcoll::test

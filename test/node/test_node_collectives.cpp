@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <functional>
 #include <random>
 #include <thread>
 
@@ -242,18 +241,7 @@ TEST_P(NodeCollectivesOf, GiveTheRightResultsWhoeverIsLate) {
     const Placement one_socket = Placement::one_node(ranks);
     run_calls(one_socket, calls, buffer_bytes, ranks > 2);
     if (ranks <= NodeCollectives::flat_ranks) return;
-    // Packages, NUMA nodes and caches, uneven: with ranks in their order, dealt out, and one alone.
-    const std::function<int(int)> caches[] = {[=](int rank) { return rank * 7 / ranks; },
-                                              [](int rank) { return rank % 7; },
-                                              [=](int rank) { return rank + 1 == ranks ? 4 : 0; }};
-    for (const auto& cache_of : caches) {
-        std::vector<Seat> seats;
-        for (int rank = 0; rank < ranks; ++rank) {
-            const int cache = cache_of(rank);
-            seats.push_back({.node = 0, .socket = cache / 2, .package = cache / 4, .cache = cache});
-        }
-        run_calls(Placement(seats), calls, buffer_bytes, true);
-    }
+    for (const Placement& each : uneven_placements(ranks)) run_calls(each, calls, buffer_bytes, true);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, NodeCollectivesOf, testing::Values(2, 3, 4, 5, 8, 9, 12, 17, 27));

@@ -238,18 +238,7 @@ TEST_P(PortionsOf, ArriveWhoeverIsLate) {
         for (int rank = 0; rank < ranks; ++rank) seats.push_back({.node = 0, .socket = rank % 2});
         return run_calls(Placement(seats), calls, true);
     }
-    // Packages, NUMA nodes and caches, uneven: with ranks in their order, dealt out, and one alone.
-    const std::function<int(int)> caches[] = {[=](int rank) { return rank * 7 / ranks; },
-                                              [](int rank) { return rank % 7; },
-                                              [=](int rank) { return rank + 1 == ranks ? 4 : 0; }};
-    for (const auto& cache_of : caches) {
-        std::vector<Seat> seats;
-        for (int rank = 0; rank < ranks; ++rank) {
-            const int cache = cache_of(rank);
-            seats.push_back({.node = 0, .socket = cache / 2, .package = cache / 4, .cache = cache});
-        }
-        run_calls(Placement(seats), calls, true);
-    }
+    for (const Placement& each : uneven_placements(ranks)) run_calls(each, calls, true);
 }
 
 TEST_P(PortionsOf, ArriveWhereTheyAreCopiedOnce) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "plan_cases.hpp"
 #include "tuning/model_rules.hpp"
@@ -31,6 +32,14 @@ TEST(Rules, ThatWereMeasuredNameAlgorithmsThatExistAndStandInOrder) {
                                  !rule.choice.starts_with("shared") && previous->largest_bytes == ~std::uint64_t{0};
         EXPECT_TRUE(!follows || begins_anew || previous->largest_bytes < rule.largest_bytes);
         previous = &rule;
+    }
+}
+
+// Ranks may have room for more than the root sends: by their own length they all have to find the same.
+TEST(Rules, OfAScatterAreTheSameForAllLengths) {
+    for (const MeasuredRule& rule : measured_rules()) {
+        if (rule.collective != Collective::scatter) continue;
+        EXPECT_EQ(rule.largest_bytes, std::numeric_limits<std::uint64_t>::max()) << rule.choice;
     }
 }
 

@@ -27,13 +27,6 @@ void NodeCollectives::bcast_single_copy(int root, const NodeBuffer& buffer, std:
     leave_blocks(bytes);
 }
 
-// Others may yet need the blocks of a message: those that it would take are this rank's last word on them.
-void NodeCollectives::leave_blocks(std::size_t bytes) {
-    const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
-    block_number_ += (bytes + block_bytes - 1) / block_bytes;
-    raise(area(rank_).consumed, block_number_);
-}
-
 bool NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::size_t single_copy_from,
                             const ScatteredBytes* scattered) {
     const NodeBuffer buffer(data, bytes, scattered);

@@ -48,6 +48,13 @@ void NodeCollectives::finish_block(std::uint64_t number) {
     progress_sometimes();
 }
 
+// Others may yet need the blocks of a message: those that it would take are this rank's last word on them.
+void NodeCollectives::leave_blocks(std::size_t bytes) {
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
+    block_number_ += (bytes + block_bytes - 1) / block_bytes;
+    raise(area(rank_).consumed, block_number_);
+}
+
 // `bytes` are the root's.
 void NodeCollectives::bcast_blocks(int root, const NodeBuffer& buffer, std::size_t bytes, Header header) {
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_);

@@ -268,48 +268,39 @@ void SingleCopy::settle_gather(int root) {
         waiting_.until(desk(root).done, 2 * message + 2);
 }
 
-bool SingleCopy::gather(int root, const std::byte* portion, std::byte* whole, std::size_t bytes) {
+// `move(desk)` moves the portion of a rank other than the root, at the root's desk, and says whether it could.
+template <typename Move>
+bool SingleCopy::move_portions(int root, const std::byte* input, const std::byte* output, std::size_t offered,
+                               Move&& move) {
     const std::uint64_t message = messages_++;
-    offer(message, portion, whole, whole == nullptr ? 0 : bytes * static_cast<std::size_t>(ranks_));
+    offer(message, input, output, offered);
     Leaving leaving(*this, message);
-    bool good = true;
-    if (rank_ != root) {
-        const Desk& target = wait_for_offer(root, message);
-        const std::size_t begin = bytes * static_cast<std::size_t>(rank_);
-        const std::size_t end = std::min(begin + bytes, static_cast<std::size_t>(target.bytes));
-        good =
-            portion != nullptr && begin < end && memory_->write(root, target.output + begin, portion, end - begin) == 0;
-        conclude(message, good, {});
-    } else {
-        conclude(message, good, {});
-        for (int each = 0; each < ranks_; ++each)
-            if (each != root && !is_good(each, message)) good = false;
-    }
+    bool good = rank_ == root || move(wait_for_offer(root, message));
+    conclude(message, good, {});
+    for (int each = 0; rank_ == root && each < ranks_; ++each)
+        if (each != root && !is_good(each, message)) good = false;
     waiting_.drive();
     leaving.end();
     return good;
 }
 
+bool SingleCopy::gather(int root, const std::byte* portion, std::byte* whole, std::size_t bytes) {
+    const std::size_t begin = bytes * static_cast<std::size_t>(rank_);
+    return move_portions(root, portion, whole, whole == nullptr ? 0 : bytes * static_cast<std::size_t>(ranks_),
+                         [&](const Desk& target) {
+                             return portion != nullptr && begin + bytes <= target.bytes &&
+                                    memory_->write(root, target.output + begin, portion, bytes) == 0;
+                         });
+}
+
 bool SingleCopy::scatter(int root, const std::byte* whole, std::byte* portion, std::size_t bytes,
                          std::size_t capacity) {
-    const std::uint64_t message = messages_++;
-    offer(message, whole, portion, whole == nullptr ? 0 : bytes * static_cast<std::size_t>(ranks_));
-    Leaving leaving(*this, message);
-    bool good = true;
-    if (rank_ != root) {
-        const Desk& source = wait_for_offer(root, message);
-        const std::size_t begin = bytes * static_cast<std::size_t>(rank_);
-        good = portion != nullptr && begin + bytes <= source.bytes &&
-               memory_->read(root, source.input + begin, portion, std::min(bytes, capacity)) == 0;
-        conclude(message, good, {});
-    } else {
-        conclude(message, good, {});
-        for (int each = 0; each < ranks_; ++each)
-            if (each != root && !is_good(each, message)) good = false;
-    }
-    waiting_.drive();
-    leaving.end();
-    return good;
+    const std::size_t begin = bytes * static_cast<std::size_t>(rank_);
+    return move_portions(root, whole, portion, whole == nullptr ? 0 : bytes * static_cast<std::size_t>(ranks_),
+                         [&](const Desk& source) {
+                             return portion != nullptr && begin + bytes <= source.bytes &&
+                                    memory_->read(root, source.input + begin, portion, std::min(bytes, capacity)) == 0;
+                         });
 }
 
 bool SingleCopy::allgather(const std::byte* portion, std::byte* whole, std::size_t bytes) {

@@ -114,6 +114,8 @@ private:
     void conclude(std::uint64_t message, bool is_good, Progress progress);
     // How another one's went.
     bool is_good(int rank, std::uint64_t message);
+    template <typename Move>
+    bool move_portions(int root, const std::byte* input, const std::byte* output, std::size_t offered, Move&& move);
     bool has_pieces(PeerMemory& memory) const;
     bool combine_piece(std::uint64_t message, const std::byte* input, std::byte* result, std::size_t offset,
                        std::size_t bytes, const Combine& combine);
