@@ -298,5 +298,50 @@ TEST(Portions, OfARankThatHasNoMemoryKeepTheOthersInStep) {
     for (const std::string& each : problems) EXPECT_EQ(each, "");
 }
 
+// A root that takes its time, so that others could go on meanwhile.
+class LateBytes : public EveryThird {
+public:
+    using EveryThird::EveryThird;
+    void write(const std::byte* source, std::uint64_t bytes, std::byte* target) const override {
+        for (int i = 0; i < 3000; ++i) sched_yield();
+        EveryThird::write(source, bytes, target);
+    }
+};
+
+// No portion can be copied to a root's elements with gaps. While it takes that of rank 1 from a block, rank 2 comes to a Bcast of its own that is not
+// copied either: what its desk says of the Gather must stay until the root has read it.
+TEST(Portions, ThatAreNotCopiedAreKnownUntilTheRootHasThem) {
+    constexpr int ranks = 3;
+    constexpr std::size_t bytes = 2 * NodeCollectives::short_bytes;
+    std::atomic<int> refused{0};
+    std::vector<std::string> problems(ranks);
+    run_ranks(Placement::one_node(ranks), buffer_bytes, true, [&](NodeCollectives& node, int rank) {
+        if (!node.use_single_copy(make_cma_memory(ranks))) {
+            ++refused;
+            return;
+        }
+        Rank self(node, rank, ranks);
+        for (std::size_t salt = 0; salt < 20; ++salt) {
+            Memory portion(bytes, false);
+            portion.fill(static_cast<std::size_t>(rank), 0, bytes, salt);
+            const LateBytes late(rank == 0 ? ranks * bytes : 0);
+            node.gather(0, portion.buffer(),
+                        rank == 0 ? NodeBuffer(late.address(), ranks * bytes, &late) : NodeBuffer(nullptr, 0), bytes,
+                        1);
+            std::string found = self.run({Call::bcast, 2, bytes, ~0U, false, -1, 1, salt});
+            Memory whole(ranks * bytes, false);
+            if (rank == 0) {
+                late.read(late.address(), ranks * bytes, whole.buffer().data);
+                for (std::size_t each = 0; each < ranks; ++each)
+                    if (!whole.has(each, each * bytes, bytes, salt))
+                        found = "wrong portion of rank " + std::to_string(each);
+            }
+            if (!found.empty()) problems[static_cast<std::size_t>(rank)] = found;
+        }
+    });
+    if (refused != 0) GTEST_SKIP() << "the system lets no process read another one's memory";
+    for (const std::string& each : problems) EXPECT_EQ(each, "");
+}
+
 }  // namespace
 }  // namespace hcoll::test
