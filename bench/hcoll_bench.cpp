@@ -100,8 +100,7 @@ std::vector<Subject> list_subjects(const Options& options) {
         }
         std::size_t previous = 0;
         for (const std::size_t size : options.sizes) {
-            const bool reduces = Subject{.collective = collective}.reduces();
-            const std::size_t element = reduces ? element_size(options.type) : 1;
+            const std::size_t element = reduces(collective) ? element_size(options.type) : 1;
             const std::size_t bytes = size / element * element;
             if (bytes == previous) continue;  // below one element, or the same after rounding
             previous = bytes;
@@ -110,7 +109,7 @@ std::vector<Subject> list_subjects(const Options& options) {
                                 .type = options.type,
                                 .op = options.op,
                                 .root = options.root,
-                                .in_place = options.in_place && reduces});
+                                .in_place = options.in_place && reduces(collective)});
         }
     }
     return subjects;

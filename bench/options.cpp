@@ -68,6 +68,8 @@ void check_consistency(const Options& options) {
     expect(!options.overlap || std::none_of(options.collectives.begin(), options.collectives.end(), has_blocks),
            "--overlap is of bcast, reduce and allreduce: libhcoll leaves the other non-blocking collectives to the MPI "
            "library");
+    expect(!options.in_place || std::any_of(options.collectives.begin(), options.collectives.end(), reduces),
+           "--in-place is of reduce and allreduce, and --collectives names neither");
     expect(!options.overlap || (options.json_file.empty() && options.plot_file.empty()),
            "--overlap prints a table only: without --json and --plot");
     const std::string& plot = options.plot_file;

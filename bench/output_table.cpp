@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "output.hpp"
@@ -56,9 +57,13 @@ void print_table_head(const Report& report) {
     const Options& options = report.options;
     fmt::print("# {}; {} rank{} on {} host{}\n", environment.mpi_library, environment.ranks,
                environment.ranks == 1 ? "" : "s", environment.hosts.size(), environment.hosts.size() == 1 ? "" : "s");
-    fmt::print("# time per call, maximum over ranks, median of {} blocks of about {} ms{}; {} {}{}; root {}\n",
+    const std::vector<Collective>& collectives = options.collectives;
+    const bool any_reduces = std::any_of(collectives.begin(), collectives.end(), reduces);
+    const std::string reductions = fmt::format("reductions: {} of {}{}; ", name(options.op), name(options.type),
+                                               options.in_place ? " in place" : "");
+    fmt::print("# time per call, maximum over ranks, median of {} blocks of about {} ms{}; {}root {}\n",
                options.repetitions, options.block_seconds * 1e3, options.sync ? ", a barrier before each call" : "",
-               name(options.op), name(options.type), options.in_place ? " in place" : "", options.root);
+               any_reduces ? reductions : "", options.root);
     fmt::print("{:<10} {:>10} {:>12} {:>6} {:>12} {:>6} {:>10} {:>12}\n", "collective", "bytes", "own us", "+-%",
                "vendor us", "+-%", "vendor/own", "p2p us");
     std::fflush(stdout);

@@ -28,6 +28,9 @@ inline std::string_view name(Side side) { return side_names[static_cast<std::siz
 
 // Does every rank have a block of its own among those of all ranks?
 inline bool has_blocks(Collective collective) { return collective >= Collective::gather; }
+inline bool reduces(Collective collective) {
+    return collective == Collective::reduce || collective == Collective::allreduce;
+}
 
 struct Subject {
     Collective collective = Collective::bcast;
@@ -37,7 +40,7 @@ struct Subject {
     int root = 0;
     bool in_place = false;
 
-    bool reduces() const { return collective == Collective::reduce || collective == Collective::allreduce; }
+    bool reduces() const { return bench::reduces(collective); }
     bool moves_data() const { return collective != Collective::barrier; }
     bool has_root() const {
         return collective == Collective::bcast || collective == Collective::reduce ||

@@ -264,6 +264,11 @@ class Programs(unittest.TestCase):
         self.assertRegex(result.stdout, r"barrier\s+-\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+")
         self.assertRegex(result.stdout, r"allreduce\s+1024\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+")
 
+    def test_hcoll_bench_has_no_reduction_to_do_in_place(self):
+        result = job(2, [BENCH, "--collectives", "gather,bcast", "--in-place"], **OWN)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertEqual((result.stdout + result.stderr).count("--in-place is of reduce and allreduce, and --collectives names neither"), 1)
+
     def test_hcoll_bench_says_so_when_the_library_is_not_there(self):
         result = job(2, [BENCH, "--sizes", "8", "--repetitions", "3", "--block-time", "0.2ms", "--no-bound"], preload=None)
         self.assertEqual(result.returncode, 0, result.stderr)
