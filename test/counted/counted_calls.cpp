@@ -85,14 +85,16 @@ void call(NodeCollectives& node, Collective collective, std::size_t bytes, int r
 
 }  // namespace
 
-Counts count_call(const Placement& placement, Collective collective, std::size_t bytes, int root) {
+Counts count_call(const Placement& placement, Collective collective, std::size_t bytes, int root,
+                  const Weights& weights) {
     const int ranks = placement.ranks();
-    return count(placement, NodeCollectives::segment_bytes(ranks, buffer_bytes), [&](std::byte* memory, int rank) {
-        auto node = std::make_shared<NodeCollectives>(memory, buffer_bytes, placement, rank,
-                                                      Waiting(
-                                                          false, [](void*) { return 0; }, nullptr));
-        return [=] { call(*node, collective, bytes, root, ranks, rank); };
-    });
+    return count(placement, NodeCollectives::segment_bytes(ranks, buffer_bytes), weights,
+                 [&](std::byte* memory, int rank) {
+                     auto node = std::make_shared<NodeCollectives>(memory, buffer_bytes, placement, rank,
+                                                                   Waiting(
+                                                                       false, [](void*) { return 0; }, nullptr));
+                     return [=] { call(*node, collective, bytes, root, ranks, rank); };
+                 });
 }
 
 }  // namespace hcoll::counted

@@ -11,6 +11,7 @@ namespace hcoll::counted {
 enum class Collective { bcast, reduce, allreduce, barrier, gather, scatter, allgather };
 
 // With a result that is looked at. `bytes`: of a block where every rank has one. Groups as the library makes them.
-Counts count_call(const Placement& placement, Collective collective, std::size_t bytes, int root);
+Counts count_call(const Placement& placement, Collective collective, std::size_t bytes, int root,
+                  const Weights& weights = one_each);
 
 }  // namespace hcoll::counted

@@ -31,6 +31,7 @@ struct Line {
     int writer = -1;
     int chain = 0;  // behind which it was written
     int turns = 0;
+    int queue = 0;             // likewise; when it has been handed to all who came so far
     std::vector<int> holders;  // of this version; the writer is the first
 };
 
@@ -38,6 +39,7 @@ struct Rank {
     std::map<Location, std::uint64_t> seen;  // versions
     int chain = 0;
     int turns = 0;
+    int queue = 0;
     // What it looks at, how often in vain, and whether it has given its turn away because of that.
     Location looks_at = 0;
     int vain = 0;
@@ -51,8 +53,9 @@ struct Rank {
 
 class Count {
 public:
-    Count(const Placement& placement, std::size_t bytes)
+    Count(const Placement& placement, std::size_t bytes, const Weights& weights)
         : placement_(placement),
+          weights_(weights),
           bytes_(rounded_up(bytes, page_bytes)),
           memory_(static_cast<std::byte*>(std::aligned_alloc(page_bytes, bytes_))) {
         check(memory_ != nullptr, "no memory");
@@ -68,12 +71,13 @@ public:
         for (int rank = 0; rank < placement_.ranks(); ++rank) works.push_back(prepare(memory_, rank));
         run_all(works);
         counts_ = {};
-        for (auto& [place, line] : lines_) line.chain = line.turns = 0;
-        for (const auto& rank : ranks_) rank->chain = rank->turns = 0;
+        for (auto& [place, line] : lines_) line.chain = line.turns = line.queue = 0;
+        for (const auto& rank : ranks_) rank->chain = rank->turns = rank->queue = 0;
         run_all(works);
         for (const auto& rank : ranks_) {
             counts_.chain = std::max(counts_.chain, rank->chain);
             counts_.turns = std::max(counts_.turns, rank->turns);
+            counts_.queue = std::max(counts_.queue, rank->queue);
         }
         return counts_;
     }
@@ -129,8 +133,9 @@ private:
         ++counts_.transfers[nearest];
         line.holders.push_back(running_);
         counts_.readers = std::max(counts_.readers, static_cast<int>(line.holders.size()) - 1);
-        rank.chain = std::max(rank.chain, line.chain + 1);
-        rank.turns = std::max(rank.turns, line.turns) + 1;
+        rank.chain = std::max(rank.chain, line.chain + weights_[nearest]);
+        rank.turns = std::max(rank.turns, line.turns) + weights_[nearest];
+        rank.queue = line.queue = std::max(rank.queue, line.queue) + weights_[nearest];
     }
     void write_line(Location at) {
         Rank& rank = *ranks_[static_cast<std::size_t>(running_)];
@@ -144,6 +149,7 @@ private:
         rank.seen[at] = line.version;
         line.chain = rank.chain;
         line.turns = rank.turns;
+        line.queue = rank.queue;
     }
 
     bool can_go_on(Rank& rank) { return !rank.is_done && (!rank.waits || is_new(rank, rank.looks_at)); }
@@ -176,6 +182,7 @@ private:
     static void enter();
 
     const Placement& placement_;
+    Weights weights_;
     std::size_t bytes_;
     std::byte* memory_;
     std::map<Location, Line> lines_;
@@ -201,9 +208,9 @@ std::uint64_t Counts::all_transfers() const {
     return std::accumulate(transfers.begin(), transfers.end(), std::uint64_t{0});
 }
 
-Counts count(const Placement& placement, std::size_t bytes,
+Counts count(const Placement& placement, std::size_t bytes, const Weights& weights,
              const std::function<Work(std::byte* memory, int rank)>& prepare) {
-    Count one(placement, bytes);
+    Count one(placement, bytes, weights);
     counting = &one;
     const Counts found = one.run(prepare);
     counting = nullptr;

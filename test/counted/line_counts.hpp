@@ -10,6 +10,8 @@
 //   chain      the longest row of transfers of which each has to wait for the one before: a rank's reads of several lines that are
 //              there do not wait for one another. What it writes afterwards comes after all that it has read
 //   turns      the same where a rank reads one line after another: the other extreme. A core is between the two
+//   queue      turns, where a line, too, is handed to one rank after another, in the order in which they come: what many readers of a line
+//              cost if its home serves them one by one
 //
 // Writing costs nothing here (a core writes behind itself), although others may have to give up the line.
 #pragma once
@@ -27,10 +29,15 @@ namespace hcoll::counted {
 inline constexpr std::size_t distances = 4;
 std::size_t distance(const Placement& placement, int a, int b);
 
+// What a transfer over each distance adds to a chain, to turns and to a queue: 1, or nanoseconds.
+using Weights = std::array<int, distances>;
+inline constexpr Weights one_each{1, 1, 1, 1};
+
 struct Counts {
     std::array<std::uint64_t, distances> transfers{};
     int chain = 0;
     int turns = 0;
+    int queue = 0;
     int readers = 0;  // of one line, as it was written once
 
     std::uint64_t all_transfers() const;
@@ -39,7 +46,7 @@ struct Counts {
 // All ranks of a placement on one node, on memory of so many bytes, which are 0 at the beginning: each call of `prepare(memory, rank)` gives what
 // that rank does, which all do twice: first uncounted, so that nothing is for the first time; then counted.
 using Work = std::function<void()>;
-Counts count(const Placement& placement, std::size_t bytes,
+Counts count(const Placement& placement, std::size_t bytes, const Weights& weights,
              const std::function<Work(std::byte* memory, int rank)>& prepare);
 
 }  // namespace hcoll::counted

@@ -7,10 +7,12 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "counted_calls.hpp"
 #include "progress/node/node_collectives.hpp"
+#include "published_designs.hpp"
 #include "topology/virtual_layout.hpp"
 
 namespace hcoll::counted {
@@ -233,6 +235,12 @@ TEST(LineCounts, OfSlotsAreThoseOfTheirLines) {
     EXPECT_EQ(slot.readers, line.readers);
 }
 
+void expect_in_the_document(const std::string& table) {
+    std::ifstream file(HCOLL_NODE_LINES_MD);
+    const std::string document{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    EXPECT_NE(document.find(table), std::string::npos) << HCOLL_NODE_LINES_MD << " should have\n" << table;
+}
+
 TEST(LineCounts, AreThoseOfTheDocument) {
     const struct {
         const char* name;
@@ -254,9 +262,87 @@ TEST(LineCounts, AreThoseOfTheDocument) {
                 table += " " + std::to_string(number) + " |";
             table += "\n";
         }
-    std::ifstream file(HCOLL_NODE_LINES_MD);
-    const std::string document{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    EXPECT_NE(document.find(table), std::string::npos) << HCOLL_NODE_LINES_MD << " should have\n" << table;
+    expect_in_the_document(table);
+}
+
+// What is compared with the designs of others, of 8 bytes from or to rank 0.
+constexpr std::pair<const char*, Collective> short_calls[] = {{"bcast", Collective::bcast},
+                                                              {"reduce", Collective::reduce},
+                                                              {"allreduce", Collective::allreduce},
+                                                              {"barrier", Collective::barrier}};
+constexpr Design designs[] = {Design::release_gather, Design::xhc, Design::flat};
+
+std::vector<Counts> compared(const Placement& placement, Collective collective, const Weights& weights = one_each) {
+    std::vector<Counts> all{count_call(placement, collective, 8, 0, weights)};
+    for (const Design design : designs) all.push_back(count_call(placement, design, collective, weights));
+    return all;
+}
+
+TEST(PublishedDesigns, AreInTheDocument) {
+    std::uint64_t (*const columns[])(const Counts&) = {
+        [](const Counts& counts) { return counts.all_transfers(); },
+        [](const Counts& counts) { return counts.transfers[3]; },
+        [](const Counts& counts) { return static_cast<std::uint64_t>(counts.readers); },
+        [](const Counts& counts) { return static_cast<std::uint64_t>(counts.chain); },
+        [](const Counts& counts) { return static_cast<std::uint64_t>(counts.turns); },
+        [](const Counts& counts) { return static_cast<std::uint64_t>(counts.queue); }};
+    std::string table =
+        "| node | collective | lines | between packages | readers | chain | turns | queue |\n"
+        "| --- | --- | --- | --- | --- | --- | --- | --- |\n";
+    for (const Machine& machine : machines)
+        for (const auto& [name, collective] : short_calls) {
+            const std::vector<Counts> all = compared(placed(machine.layout), collective);
+            table += collective == Collective::bcast ? "| " + std::string(machine.name) + " | " : "| | ";
+            table += name;
+            for (const auto& column : columns)
+                for (const Counts& counts : all)
+                    table += (&counts == all.data() ? " | " : ", ") + std::to_string(column(counts));
+            table += " |\n";
+        }
+    expect_in_the_document(table);
+}
+
+// Latencies that others have measured between cores, in nanoseconds (docs/results/node_lines.md says who).
+TEST(PublishedDesigns, TakeSoManyNanosecondsInTheDocument) {
+    const struct {
+        Machine machine;
+        Weights nanoseconds;
+    } latencies[] = {{machines[0], {23, 107, 107, 197}}, {machines[1], {59, 59, 59, 138}}};
+    std::string table =
+        "| node | collective | libhcoll | release-gather | XHC | flat |\n| --- | --- | --- | --- | --- | --- |\n";
+    for (const auto& [machine, nanoseconds] : latencies)
+        for (const auto& [name, collective] : short_calls) {
+            table += collective == Collective::bcast ? "| " + std::string(machine.name) + " | " : "| | ";
+            table += name;
+            for (const Counts& counts : compared(placed(machine.layout), collective, nanoseconds))
+                table += " | " + std::to_string(counts.chain) + ", " + std::to_string(counts.turns) + ", " +
+                         std::to_string(counts.queue);
+            table += " |\n";
+        }
+    expect_in_the_document(table);
+}
+
+// What docs/results/node_lines.md says of all these nodes.
+TEST(PublishedDesigns, HaveMoreReadersOfALineAndLongerQueues) {
+    std::vector<std::pair<std::string, Placement>> places;
+    for (const Machine& machine : machines) places.emplace_back(machine.name, placed(machine.layout));
+    places.emplace_back("256 ranks", placed("1x2x4x4x8"));
+    for (const int ranks : {9, 17, 31, 50, 65, 96})
+        places.emplace_back(std::to_string(ranks) + " ranks", placed("1x2x2x3x8", ranks));
+    for (const auto& [where, placement] : places)
+        for (const auto& [name, collective] : short_calls) {
+            const std::vector<Counts> all = compared(placement, collective);
+            const Counts& own = all.front();
+            for (std::size_t i = 1; i < all.size(); ++i) {
+                const std::string what = std::string(name) + " on " + where + ", design " + std::to_string(i);
+                EXPECT_LE(own.readers, all[i].readers) << what;
+                EXPECT_LE(own.transfers[3], all[i].transfers[3]) << what;
+                if (collective == Collective::bcast && designs[i - 1] == Design::xhc)
+                    EXPECT_LE(2 * own.queue, 3 * all[i].queue) << what;
+                else
+                    EXPECT_LE(own.queue, all[i].queue) << what;
+            }
+        }
 }
 
 }  // namespace

@@ -130,7 +130,9 @@ class Job:
     def algorithm(self, collective, of, algorithms, ledger):
         names = list(algorithms[of])
         in_background = collective != of
-        if self.draw.random() < 0.1 and not in_background:
+        # It runs on communicators of one node, which are parts of the others.
+        lacks_shared = self.family != "a rank per node" and ledger.count(collective, "shared", self.family) < LEAST
+        if self.draw.random() < (0.3 if lacks_shared else 0.1) and not in_background:
             return "shared" + ("" if of == "barrier" or self.draw.random() < 0.5 else ":single_copy=" + self.draw.choice(random_settings.SINGLE_COPIES))
         name = min(names, key=lambda each: (ledger.count(collective, each, self.family), self.draw.random())) if self.draw.random() < 0.7 else self.draw.choice(names)
         return self.with_parameters(name, algorithms[of][name], of != "barrier", in_background)
