@@ -323,7 +323,7 @@ TEST(PublishedDesigns, TakeSoManyNanosecondsInTheDocument) {
 }
 
 // What docs/results/node_lines.md says of all these nodes.
-TEST(PublishedDesigns, HaveMoreReadersOfALineAndLongerQueues) {
+TEST(PublishedDesigns, HaveNoFewerReadersOfALineAndNoShorterQueues) {
     std::vector<std::pair<std::string, Placement>> places;
     for (const Machine& machine : machines) places.emplace_back(machine.name, placed(machine.layout));
     places.emplace_back("256 ranks", placed("1x2x4x4x8"));
