@@ -15,7 +15,6 @@ namespace hcoll::counted {
 namespace {
 
 using Word = std::uint64_t;
-constexpr std::size_t buffer_bytes = 64 << 10;
 
 void add(const std::byte* left, const std::byte* right, std::byte* result, std::size_t elements) {
     for (std::size_t offset = 0; offset < elements * sizeof(Word); offset += sizeof(Word)) {
@@ -85,16 +84,32 @@ void call(NodeCollectives& node, Collective collective, std::size_t bytes, int r
 
 }  // namespace
 
-Counts count_call(const Placement& placement, Collective collective, std::size_t bytes, int root,
-                  const Weights& weights) {
+namespace {
+
+Counts count_as(const Placement& known, const Placement& placement, Collective collective, std::size_t bytes, int root,
+                const Weights& weights) {
     const int ranks = placement.ranks();
+    // As by default; where nothing is in blocks, as little as there can be.
+    const std::size_t buffer_bytes = bytes > NodeCollectives::short_bytes ? 512 << 10 : 64 << 10;
     return count(placement, NodeCollectives::segment_bytes(ranks, buffer_bytes), weights,
                  [&](std::byte* memory, int rank) {
-                     auto node = std::make_shared<NodeCollectives>(memory, buffer_bytes, placement, rank,
+                     auto node = std::make_shared<NodeCollectives>(memory, buffer_bytes, known, rank,
                                                                    Waiting(
                                                                        false, [](void*) { return 0; }, nullptr));
                      return [=] { call(*node, collective, bytes, root, ranks, rank); };
                  });
+}
+
+}  // namespace
+
+Counts count_call(const Placement& placement, Collective collective, std::size_t bytes, int root,
+                  const Weights& weights) {
+    return count_as(placement, placement, collective, bytes, root, weights);
+}
+
+Counts count_call_as(const Placement& known, const Placement& placement, Collective collective, std::size_t bytes,
+                     int root) {
+    return count_as(known, placement, collective, bytes, root, one_each);
 }
 
 }  // namespace hcoll::counted

@@ -13,5 +13,8 @@ enum class Collective { bcast, reduce, allreduce, barrier, gather, scatter, allg
 // With a result that is looked at. `bytes`: of a block where every rank has one. Groups as the library makes them.
 Counts count_call(const Placement& placement, Collective collective, std::size_t bytes, int root,
                   const Weights& weights = one_each);
+// The same by ranks that take the node for one of `known` parts only.
+Counts count_call_as(const Placement& known, const Placement& placement, Collective collective, std::size_t bytes,
+                     int root);
 
 }  // namespace hcoll::counted

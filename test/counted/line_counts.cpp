@@ -57,7 +57,9 @@ public:
         : placement_(placement),
           weights_(weights),
           bytes_(rounded_up(bytes, page_bytes)),
-          memory_(static_cast<std::byte*>(std::aligned_alloc(page_bytes, bytes_))) {
+          memory_(static_cast<std::byte*>(std::aligned_alloc(page_bytes, bytes_))),
+          out_(static_cast<std::size_t>(placement.caches_of_node(0))),
+          in_(out_.size()) {
         check(memory_ != nullptr, "no memory");
         std::memset(memory_, 0, bytes_);
         for (int rank = 0; rank < placement.ranks(); ++rank) ranks_.push_back(std::make_unique<Rank>());
@@ -71,6 +73,8 @@ public:
         for (int rank = 0; rank < placement_.ranks(); ++rank) works.push_back(prepare(memory_, rank));
         run_all(works);
         counts_ = {};
+        std::fill(out_.begin(), out_.end(), 0);
+        std::fill(in_.begin(), in_.end(), 0);
         for (auto& [place, line] : lines_) line.chain = line.turns = line.queue = 0;
         for (const auto& rank : ranks_) rank->chain = rank->turns = rank->queue = 0;
         run_all(works);
@@ -79,6 +83,8 @@ public:
             counts_.turns = std::max(counts_.turns, rank->turns);
             counts_.queue = std::max(counts_.queue, rank->queue);
         }
+        counts_.most_out = *std::max_element(out_.begin(), out_.end());
+        counts_.most_in = *std::max_element(in_.begin(), in_.end());
         return counts_;
     }
 
@@ -94,10 +100,10 @@ public:
         const Location at = place / cache_line_bytes;
         Rank& rank = *ranks_[static_cast<std::size_t>(running_)];
         if (rank.looks_at == at && !is_new(rank, at)) {
-            if (++rank.vain >= looks_in_vain) give_turn();
-        } else {
-            rank.vain = 0;
+            if (++rank.vain < looks_in_vain) return;
+            give_turn();
         }
+        rank.vain = 0;
         rank.looks_at = at;
     }
     void give_turn() {
@@ -128,9 +134,20 @@ private:
         if (!is_new(rank, at)) return;
         Line& line = lines_[at];
         rank.seen[at] = line.version;
-        std::size_t nearest = distances - 1;
-        for (const int holder : line.holders) nearest = std::min(nearest, distance(placement_, holder, running_));
+        std::size_t nearest = distances;
+        int giver = 0;
+        for (const int holder : line.holders) {
+            const std::size_t far = distance(placement_, holder, running_);
+            if (far >= nearest) continue;
+            nearest = far;
+            giver = holder;
+            if (far == 0) break;
+        }
         ++counts_.transfers[nearest];
+        if (nearest > 0) {
+            ++out_[static_cast<std::size_t>(placement_.cache_of(giver))];
+            ++in_[static_cast<std::size_t>(placement_.cache_of(running_))];
+        }
         line.holders.push_back(running_);
         counts_.readers = std::max(counts_.readers, static_cast<int>(line.holders.size()) - 1);
         rank.chain = std::max(rank.chain, line.chain + weights_[nearest]);
@@ -185,6 +202,8 @@ private:
     Weights weights_;
     std::size_t bytes_;
     std::byte* memory_;
+    std::vector<std::uint64_t> out_;  // by cache
+    std::vector<std::uint64_t> in_;
     std::map<Location, Line> lines_;
     std::vector<std::unique_ptr<Rank>> ranks_;
     Counts counts_;

@@ -12,6 +12,7 @@
 //   turns      the same where a rank reads one line after another: the other extreme. A core is between the two
 //   queue      turns, where a line, too, is handed to one rank after another, in the order in which they come: what many readers of a line
 //              cost if its home serves them one by one
+//   out, in    of the last-level cache where that is most: how many lines other caches had from it, and it from others
 //
 // Writing costs nothing here (a core writes behind itself), although others may have to give up the line.
 #pragma once
@@ -39,6 +40,8 @@ struct Counts {
     int turns = 0;
     int queue = 0;
     int readers = 0;  // of one line, as it was written once
+    std::uint64_t most_out = 0;
+    std::uint64_t most_in = 0;
 
     std::uint64_t all_transfers() const;
 };

@@ -265,6 +265,85 @@ TEST(LineCounts, AreThoseOfTheDocument) {
     expect_in_the_document(table);
 }
 
+// Long messages: along the node's levels, and by ranks that know of none.
+constexpr std::size_t long_bytes = 64 << 10;
+constexpr std::pair<const char*, Collective> long_calls[] = {
+    {"bcast", Collective::bcast}, {"reduce", Collective::reduce}, {"allreduce", Collective::allreduce}};
+
+std::string in_messages(std::uint64_t lines) {
+    const auto tenths = (lines * 64 * 10 + long_bytes / 2) / long_bytes;
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+}
+
+// How long a message of 1 MB takes what carries most of it, in us: out of a cache, into one, and between packages, where as many lines go one way as the
+// other but for a Bcast. docs/results/node_lines.md says whose figures these are.
+std::string microseconds(const Counts& counts, Collective collective) {
+    constexpr double gigabytes_out = 25.6;
+    constexpr double gigabytes_in = 51.2;
+    constexpr double gigabytes_between = 144;
+    constexpr double bytes = 64.0 * (1 << 20) / long_bytes;
+    const auto time_of = [&](std::uint64_t lines, double gigabytes) {
+        return std::to_string(static_cast<int>(static_cast<double>(lines) * bytes / gigabytes / 1000 + 0.5));
+    };
+    const std::uint64_t one_way = collective == Collective::bcast ? counts.transfers[3] : counts.transfers[3] / 2;
+    return time_of(counts.most_out, gigabytes_out) + ", " + time_of(counts.most_in, gigabytes_in) + ", " +
+           time_of(one_way, gigabytes_between);
+}
+
+TEST(LineCounts, OfLongMessagesAreThoseOfTheDocument) {
+    std::string table =
+        "| node | collective | in a cache | between caches | between packages | out of a cache | into a cache |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n";
+    std::string times =
+        "| collective of 1 MB | along levels: out of a cache, into one, between packages | without parts |\n"
+        "| --- | --- | --- |\n";
+    for (const Machine& machine : machines) {
+        const Placement placement = placed(machine.layout);
+        const Placement of_one_part = Placement::one_node(placement.ranks());
+        for (const auto& [name, collective] : long_calls) {
+            table += collective == Collective::bcast ? "| " + std::string(machine.name) + " | " : "| | ";
+            table += std::string(name) + " |";
+            const Counts along = count_call(placement, collective, long_bytes, 0);
+            const Counts flat = placement.caches_of_node(0) == 1
+                                    ? along
+                                    : count_call_as(of_one_part, placement, collective, long_bytes, 0);
+            std::uint64_t (*const columns[])(const Counts&) = {
+                [](const Counts& counts) { return counts.transfers[0]; },
+                [](const Counts& counts) { return counts.transfers[1] + counts.transfers[2]; },
+                [](const Counts& counts) { return counts.transfers[3]; },
+                [](const Counts& counts) { return counts.most_out; },
+                [](const Counts& counts) { return counts.most_in; }};
+            for (const auto& column : columns)
+                table += " " + in_messages(column(along)) + ", " + in_messages(column(flat)) + " |";
+            table += "\n";
+            if (&machine == machines)
+                times += "| " + std::string(name) + " | " + microseconds(along, collective) + " | " +
+                         microseconds(flat, collective) + " |\n";
+        }
+    }
+    expect_in_the_document(table);
+    expect_in_the_document(times);
+}
+
+// What docs/algorithms.md says of them: how often a message passes between packages, and how often it leaves the cache that it leaves most; the rest is
+// flags. 32 KB blocks.
+TEST(LineCounts, OfLongMessagesAreFewWhereTheyAreDear) {
+    for (const Machine& machine : machines) {
+        const Placement placement = placed(machine.layout);
+        if (placement.packages_of_node(0) < 2) continue;
+        const auto of = [&](Collective collective) { return count_call(placement, collective, long_bytes, 0); };
+        constexpr double lines = long_bytes / 64.0;
+        const Counts bcast = of(Collective::bcast);
+        EXPECT_LT(static_cast<double>(bcast.transfers[3]), 1.02 * lines) << machine.name;
+        EXPECT_LT(static_cast<double>(bcast.most_out), 3.02 * lines) << machine.name;
+        for (const Collective collective : {Collective::reduce, Collective::allreduce}) {
+            const Counts counts = of(collective);
+            EXPECT_LT(static_cast<double>(counts.transfers[3]), 3.0 * lines) << machine.name;
+            EXPECT_LT(static_cast<double>(counts.most_out), 2.5 * lines) << machine.name;
+        }
+    }
+}
+
 // What is compared with the designs of others, of 8 bytes from or to rank 0.
 constexpr std::pair<const char*, Collective> short_calls[] = {{"bcast", Collective::bcast},
                                                               {"reduce", Collective::reduce},

@@ -13,7 +13,7 @@
 namespace hcoll::model {
 namespace {
 
-constexpr std::size_t buffer_bytes = 1;  // blocks of a page, the smallest
+constexpr std::size_t smallest_buffer_bytes = 1;  // blocks of a page
 constexpr std::size_t block_bytes = page;
 
 using Word = std::uint64_t;
@@ -149,9 +149,9 @@ void make(const Round& round, int number, NodeCollectives& node, int ranks, int 
 
 constexpr int never_copied = -1;  // once, but by blocks
 // `failures` of each rank's copies, at the most.
-Protocol protocol(const std::string& name, int ranks, bool oversubscribed, const std::vector<Round>& rounds,
-                  int failures) {
-    const Placement placement{std::vector<Seat>(static_cast<std::size_t>(ranks))};
+Protocol protocol(const std::string& name, const Placement& placement, bool oversubscribed,
+                  const std::vector<Round>& rounds, int failures, std::size_t buffer_bytes = smallest_buffer_bytes) {
+    const int ranks = placement.ranks();
     const std::size_t bytes = NodeCollectives::segment_bytes(ranks, buffer_bytes);
     Protocol result{name + ", " + std::to_string(ranks) + " ranks", {}};
     result.program.set_up = [bytes] {
@@ -167,6 +167,11 @@ Protocol protocol(const std::string& name, int ranks, bool oversubscribed, const
             for (std::size_t i = 0; i < rounds.size(); ++i) make(rounds[i], static_cast<int>(i), node, ranks, rank);
         });
     return result;
+}
+Protocol protocol(const std::string& name, int ranks, bool oversubscribed, const std::vector<Round>& rounds,
+                  int failures) {
+    return protocol(name, Placement{std::vector<Seat>(static_cast<std::size_t>(ranks))}, oversubscribed, rounds,
+                    failures);
 }
 
 }  // namespace
@@ -223,6 +228,17 @@ std::vector<Protocol> protocols_of_node_collectives() {
     large("blocks of Bcast", {{What::bcast, three_blocks, 0}, {What::bcast, three_blocks, 1}});
     large("blocks of Reduce", {{What::reduce, three_blocks, 0}});
     large("blocks of Allreduce", {{What::allreduce, three_blocks}});
+    // Two caches, of two ranks and of one; with a core for each, so that the others combine, too.
+    const Placement two_caches{{Seat{.node = 0, .cache = 0}, Seat{.node = 0, .cache = 0}, Seat{.node = 0, .cache = 1}}};
+    constexpr std::size_t just_long = NodeCollectives::short_bytes + word;
+    const auto levels = [&](const char* name, const Round& round, std::size_t buffer_bytes = smallest_buffer_bytes) {
+        all.push_back(protocol(name, two_caches, false, {round}, never_copied, buffer_bytes));
+    };
+    levels("levels of Bcast", {What::bcast, just_long, 1});
+    levels("levels of Reduce", {What::reduce, just_long, 1});
+    levels("levels of Allreduce, in larger blocks", {What::allreduce, just_long}, 4 * block_bytes);
+    levels("levels of Allreduce", {What::allreduce, just_long});
+    all.back().is_large = true;
     large("copies of Bcast, some fail", {{What::bcast, 3 * page, 0}}, 1);
     large("lines of Allreduce, then of Bcast, then a barrier",
           {line, {What::bcast, word, 1}, {What::barrier}, line, {What::bcast, word, 2}});

@@ -72,12 +72,15 @@ inline std::size_t length_of(const Flag& header) {
 
 // What a rank owns: flags, a desk for single copies, slots, and behind them blocks and slices of results.
 struct NodeCollectives::Area {
-    alignas(cache_line_bytes) Flag done;      // with so many operations
-    alignas(cache_line_bytes) Flag ready;     // so many blocks are copied in
-    alignas(cache_line_bytes) Flag reduced;   // of so many blocks its slice is combined
-    alignas(cache_line_bytes) Flag consumed;  // with so many blocks
-    alignas(cache_line_bytes) Flag arrived;   // at so many barriers; a leader's: so has its group
-    alignas(cache_line_bytes) Flag released;  // a leader's: its group may leave so many barriers
+    alignas(cache_line_bytes) Flag done;     // with so many operations
+    alignas(cache_line_bytes) Flag ready;    // so many blocks are copied in
+    alignas(cache_line_bytes) Flag reduced;  // of so many blocks its slice is combined
+    struct alignas(cache_line_bytes) LevelFlag : Flag {};
+    LevelFlag combined[NodeLevels::most_levels];      // the same, by level: of so many blocks, its share
+    LevelFlag returned[NodeLevels::most_levels - 1];  // of so many blocks the result of its share is there
+    alignas(cache_line_bytes) Flag consumed;          // with so many blocks
+    alignas(cache_line_bytes) Flag arrived;           // at so many barriers; a leader's: so has its group
+    alignas(cache_line_bytes) Flag released;          // a leader's: its group may leave so many barriers
     alignas(cache_line_bytes) std::byte desk[SingleCopy::desk_bytes];
     // The shortest messages' first: few pages serve most communicators.
     alignas(cache_line_bytes) std::byte slots[node_area::offset_of_ring(node_area::ring_count)];
@@ -150,6 +153,18 @@ void NodeCollectives::wait_for_all(std::uint64_t value, std::uint64_t& known) {
         lowest = std::min(lowest, flag.value.load(std::memory_order_acquire));
     }
     known = lowest;
+}
+
+// Room for a block of a message that began with `first`, which only some ranks read. They are done with `known` blocks, at least: `first` to begin with.
+template <typename ForEachReader>
+void NodeCollectives::wait_for_readers(std::uint64_t number, std::uint64_t first, std::uint64_t& known,
+                                       ForEachReader&& for_each_reader) {
+    // Messages before may have had others.
+    if (number >= known_consumed_ + depth && known_consumed_ < first)
+        wait_for_all<Area::consumed_of>(std::min(first, number - depth / 2), known_consumed_);
+    if (number < known + depth) return;
+    known = number - depth / 2;
+    for_each_reader([&](int rank) { waiting_.until(area(rank).consumed, known); });
 }
 
 inline void NodeCollectives::progress_sometimes() {

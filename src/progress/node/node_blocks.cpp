@@ -3,8 +3,10 @@
 // that its first block is there.
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "base/shared_copy.hpp"
+#include "progress/node/nested_combination.hpp"
 #include "progress/node/node_area.hpp"
 
 namespace hcoll {
@@ -55,8 +57,38 @@ void NodeCollectives::leave_blocks(std::size_t bytes) {
     raise(area(rank_).consumed, block_number_);
 }
 
-// `bytes` are the root's.
+// Along the node's levels: who has a block before others of its parts passes it on through a ring of its own.
+void NodeCollectives::pass_on_blocks(int root, const NodeBuffer& buffer, std::size_t bytes) {
+    bool has_readers = false;
+    const int sender = levels_.pass_on(root, [&](int) { has_readers = true; });
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
+    const std::uint64_t first = block_number_;
+    std::uint64_t known = first;
+    for (std::size_t offset = 0; offset < bytes; offset += block_bytes) {
+        const std::uint64_t number = block_number_++;
+        const std::size_t length = std::min(block_bytes, bytes - offset);
+        const std::byte* received = block(sender, number);
+        if (rank_ != root) waiting_.until(area(sender).ready, number + 1);
+        if (has_readers) {
+            wait_for_readers(number, first, known, [&](auto&& visit) { levels_.pass_on(root, visit); });
+            std::byte* own = block(rank_, number);
+            if (rank_ == root)
+                buffer.give(offset, length, own);
+            else
+                copy_shared(own, received, length);
+            raise(area(rank_).ready, number + 1);
+        }
+        if (rank_ != root) buffer.take(offset, length, received);
+        finish_block(number);
+    }
+}
+
+// `bytes` are the root's. Without a header, not all ranks may take part.
 void NodeCollectives::bcast_blocks(int root, const NodeBuffer& buffer, std::size_t bytes, Header header) {
+    if (header && levels_.is_divided()) {
+        if (rank_ == root) publish(*header, bytes);
+        return pass_on_blocks(root, buffer, bytes);
+    }
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
     for (std::size_t offset = 0; offset < bytes; offset += block_bytes) {
         const std::uint64_t number = block_number_++;
@@ -76,8 +108,26 @@ void NodeCollectives::bcast_blocks(int root, const NodeBuffer& buffer, std::size
     }
 }
 
-void NodeCollectives::combine_operands(std::byte* result, std::size_t bytes, const Combine& combine) const {
-    combine_in_order(operands_, result, bytes, combine, accumulator_.get(), short_bytes);
+// The first `count` operands.
+void NodeCollectives::combine_operands(std::size_t count, std::byte* result, std::size_t bytes,
+                                       const Combine& combine) const {
+    combine_in_order(std::span(operands_).first(count), result, bytes, combine, accumulator_.get(), short_bytes);
+}
+
+// Those of all ranks, as they would be combined along levels.
+void NodeCollectives::combine_all(std::byte* result, std::size_t bytes, const Combine& combine) const {
+    if (!levels_.is_divided()) return combine_operands(operands_.size(), result, bytes, combine);
+    constexpr std::size_t place_bytes = short_bytes / NodeLevels::most_levels / cache_line_bytes * cache_line_bytes;
+    NestedCombination::Places places{};
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] = accumulator_.get() + i * place_bytes;
+    const std::size_t step = place_bytes / combine.element_bytes * combine.element_bytes;
+    for (std::size_t offset = 0; offset < bytes; offset += step) {
+        const std::size_t length = std::min(step, bytes - offset);
+        NestedCombination nested(levels_, combine, length / combine.element_bytes, places);
+        for (int position = 0; position < ranks_; ++position)
+            nested.add(position, operands_[static_cast<std::size_t>(levels_.rank_at(position))] + offset);
+        nested.finish(result + offset);
+    }
 }
 
 // This rank's first block is there; with it, where the operation has headers, how long its message is.
@@ -110,7 +160,7 @@ void NodeCollectives::reduce_at_root(int root, const std::byte* input, std::byte
                 }
                 operands_[static_cast<std::size_t>(each)] = each == root ? input + offset : block(each, number);
             }
-            combine_operands(output + offset, length, combine);
+            combine_all(output + offset, length, combine);
         } else {
             wait_for_room(number);
             std::memcpy(block(rank_, number), input + offset, length);
@@ -162,7 +212,7 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
             operands_[static_cast<std::size_t>(each)] =
                 (each == rank_ ? input + index * block_bytes : block(each, number)) + begin;
         std::byte* own = result_slice(rank_, number);
-        combine_operands(own, length, combine);
+        combine_operands(operands_.size(), own, length, combine);
         raise(area(rank_).reduced, number + 1);
         if (root == rank_ || root == no_root) {
             std::byte* target = output + index * block_bytes;
@@ -184,6 +234,8 @@ void NodeCollectives::reduce_blocks(int root, const std::byte* input, std::byte*
     constexpr int most_ranks_at_root = 3;
     if (root != no_root && (ranks_ <= most_ranks_at_root || waiting_.is_oversubscribed()))
         reduce_at_root(root, input, output, bytes, combine, header);
+    else if (levels_.is_divided())
+        reduce_by_levels(root, input, output, bytes, combine, header);
     else
         reduce_by_slices(root, input, output, bytes, combine, header);
 }

@@ -42,8 +42,9 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
       rank_(rank),
       ranks_(placement.ranks()),
       waiting_(waiting),
-      single_copy_(desks(), rank, waiting_),
       tree_(placement, rank, flat_ranks),
+      levels_(placement, rank, flat_ranks),
+      single_copy_(desks(), rank, levels_, waiting_),
       operands_(static_cast<std::size_t>(placement.ranks())),
       accumulator_(accumulator != nullptr ? std::move(accumulator) : make_accumulator()) {
     waiting_.tell_areas(base_, area_bytes_);

@@ -14,6 +14,7 @@
 //             reduce, allreduce by slices: every rank copies in what its peers combine ((n-1)/n m), combines its own slice
 //                        of each block from all (m), and copies the slices of the others out ((n-1)/n m)
 //             reduce of up to three ranks, or of more ranks than cores: the root combines all of it, and copies nothing out
+//             Where a node's parts have more than flat_ranks ranks in all, blocks go along its levels: node_levels.hpp has the picture
 //
 //   single    ranks read and write one another's buffers, where the system lets them: single_copy.hpp has the pictures. A
 //   copy      rank that fails to, or whose bytes are scattered, gets its message through blocks; those that do not need them
@@ -55,8 +56,8 @@
 // Collectives may follow one another without any wait, while messages that were begun before have to move: every so many
 // slots and blocks, a rank drives the MPI library, whether it waits or not.
 //
-// All ranks get the same bits: operands are combined in the order of groups, and of ranks in them, by everybody alike. Where ranks do not
-// sit in their order, that is another one than theirs.
+// All ranks get the same bits: operands are combined in the order of groups, and of ranks in them, by everybody alike; long messages' in the order of
+// levels' parts, whichever way they go. Where ranks do not sit in their order, that is another one than theirs.
 //
 // Sources: flags and payload in one line: Jain et al. 2018 (release-gather), Katevenis et al. 2022 (XHC); slices: Luo
 // 2020 (thesis), section 5.2.2 and figure 5.4 (SOLO).
@@ -70,6 +71,7 @@
 
 #include "progress/engine/combine.hpp"
 #include "progress/node/node_buffer.hpp"
+#include "progress/node/node_levels.hpp"
 #include "progress/node/node_sizes.hpp"
 #include "progress/node/node_tree.hpp"
 #include "progress/node/single_copy.hpp"
@@ -210,7 +212,7 @@ private:
     void wait_for_room(std::uint64_t number);
     void begin_blocks(std::uint64_t number, std::size_t bytes, Header header);
     void wait_for_first_block(int rank, std::uint64_t number, std::size_t bytes, Header header);
-    void combine_operands(std::byte* result, std::size_t bytes, const Combine& combine) const;
+    void combine_operands(std::size_t count, std::byte* result, std::size_t bytes, const Combine& combine) const;
     bool is_copied_once(std::size_t bytes, std::size_t single_copy_from) const {
         return bytes >= single_copy_from && bytes > short_bytes && single_copy_.is_proven();
     }
@@ -225,7 +227,22 @@ private:
     void bcast_blocks(int root, const NodeBuffer& buffer, std::size_t bytes, Header header);
     void reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine,
                         Header header);
+    void combine_all(std::byte* result, std::size_t bytes, const Combine& combine) const;
     void reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,
+                          const Combine& combine, Header header);
+
+    struct LevelBlock;
+    template <typename ForEachReader>
+    void wait_for_readers(std::uint64_t number, std::uint64_t first, std::uint64_t& known,
+                          ForEachReader&& for_each_reader);
+    void pass_on_blocks(int root, const NodeBuffer& buffer, std::size_t bytes);
+    void copy_in_operand(const LevelBlock& of);
+    void wait_for_operand(int rank, std::size_t level, const LevelBlock& of);
+    void combine_level(std::size_t number, const LevelBlock& of);
+    void wait_for_result(int rank, std::size_t level, const LevelBlock& of);
+    void return_level(std::size_t number, const LevelBlock& of);
+    void copy_out_result(int root, const LevelBlock& of);
+    void reduce_by_levels(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                           const Combine& combine, Header header);
 
     std::size_t whole_bytes(std::size_t bytes) const { return static_cast<std::size_t>(ranks_) * bytes; }
@@ -261,8 +278,9 @@ private:
     int rank_;
     int ranks_;
     Waiting waiting_;
-    SingleCopy single_copy_;
     NodeTree tree_;
+    NodeLevels levels_;
+    SingleCopy single_copy_;
     std::vector<const std::byte*> operands_;  // of one combination, by rank
     NodeTree::Way way_{0, false};             // of the message whose length was waited for
     int since_progress_ = 0;

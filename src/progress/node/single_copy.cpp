@@ -12,6 +12,7 @@
 
 #include "base/check.hpp"
 #include "progress/node/memory_units.hpp"
+#include "progress/node/nested_combination.hpp"
 
 namespace hcoll {
 
@@ -78,8 +79,8 @@ struct SingleCopy::Desk {
     std::uint64_t secret;
 };
 
-SingleCopy::SingleCopy(const std::vector<std::byte*>& desks, int rank, Waiting& waiting)
-    : rank_(rank), ranks_(static_cast<int>(desks.size())), waiting_(waiting) {
+SingleCopy::SingleCopy(const std::vector<std::byte*>& desks, int rank, const NodeLevels& levels, Waiting& waiting)
+    : rank_(rank), ranks_(static_cast<int>(desks.size())), levels_(levels), waiting_(waiting) {
     static_assert(sizeof(Desk) <= desk_bytes);
     desks_.reserve(desks.size());
     for (std::byte* each : desks) desks_.push_back(reinterpret_cast<Desk*>(each));
@@ -355,18 +356,44 @@ bool SingleCopy::deliver(int root, const std::byte* result, std::size_t offset, 
     return true;
 }
 
+// A part of a rank's operand, which may be read until `place` is used again. A null pointer where it cannot be read.
+const std::byte* SingleCopy::look(int rank, std::uint64_t message, const std::byte* input, std::size_t offset,
+                                  std::size_t bytes, std::byte* place) {
+    if (rank == rank_) return input + offset;
+    return memory_->look(rank, wait_for_offer(rank, message).input + offset, bytes, place);
+}
+
+// The same as combine_piece(), in the order of the node's parts. Of the places, half are for what is not over.
+bool SingleCopy::combine_parts(std::uint64_t message, const std::byte* input, std::byte* result, std::size_t offset,
+                               std::size_t bytes, const Combine& combine) {
+    const Pieces pieces(pieces_, ranks_);
+    constexpr int looks = most_at_once - static_cast<int>(NodeLevels::most_levels);
+    static_assert(looks > 0);
+    NestedCombination::Places places{};
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] = pieces.of(looks + static_cast<int>(i));
+    NestedCombination nested(levels_, combine, bytes / combine.element_bytes, places);
+    for (int position = 0; position < ranks_; ++position) {
+        if (position % looks == 0) nested.let_go();
+        const std::byte* operand =
+            look(levels_.rank_at(position), message, input, offset, bytes, pieces.of(position % looks));
+        if (operand == nullptr) return false;
+        nested.add(position, operand);
+    }
+    nested.finish(result);
+    return true;
+}
+
 // That part of all operands, in the order of ranks; result may be this rank's own. Of many ranks a few at a time: what those before gave is the
 // first operand of the next. False where one could not be read; then result is as it was.
 bool SingleCopy::combine_piece(std::uint64_t message, const std::byte* input, std::byte* result, std::size_t offset,
                                std::size_t bytes, const Combine& combine) {
+    if (levels_.is_divided()) return combine_parts(message, input, result, offset, bytes, combine);
     const Pieces pieces(pieces_, ranks_);
     operands_.clear();
     for (int begin = 0; begin < ranks_; begin += most_at_once) {
         const int end = std::min(begin + most_at_once, ranks_);
         for (int each = begin; each < end; ++each) {
-            const std::byte* operand = each == rank_ ? input + offset
-                                                     : memory_->look(each, wait_for_offer(each, message).input + offset,
-                                                                     bytes, pieces.of(each - begin));
+            const std::byte* operand = look(each, message, input, offset, bytes, pieces.of(each - begin));
             if (operand == nullptr) return false;
             operands_.push_back(operand);
         }

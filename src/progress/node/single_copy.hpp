@@ -10,7 +10,7 @@
 //                  reader  [ <----- it reads ---------- | <------ the root writes ]
 //
 //   reduce,    every rank has a share of the elements. It looks at that part of the operand of everybody, a piece that stays
-//   allreduce  in cache at a time, combines them in the order of ranks, and writes the result into the root's output, or
+//   allreduce  in cache at a time, combines them in the order of ranks (of many ranks as their parts would: nested_combination.hpp), and writes the result into the root's output, or
 //              into everybody's. Nobody else reads or writes that part of any buffer, so output may be input
 //
 //                  rank 0  [ share 0 | share 1 | share 2 ]
@@ -38,6 +38,7 @@
 #include <vector>
 
 #include "progress/engine/combine.hpp"
+#include "progress/node/node_levels.hpp"
 #include "progress/node/peer_memory.hpp"
 #include "progress/node/waiting.hpp"
 
@@ -53,8 +54,8 @@ public:
     struct Desk;
     static constexpr std::size_t desk_bytes = 256;
 
-    // `desks` are desk_bytes each, aligned to a cache line, by rank. `waiting` and they outlive this.
-    SingleCopy(const std::vector<std::byte*>& desks, int rank, Waiting& waiting);
+    // `desks` are desk_bytes each, aligned to a cache line, by rank. `levels`, `waiting` and they outlive this.
+    SingleCopy(const std::vector<std::byte*>& desks, int rank, const NodeLevels& levels, Waiting& waiting);
     ~SingleCopy();
     SingleCopy(const SingleCopy&) = delete;
     SingleCopy& operator=(const SingleCopy&) = delete;
@@ -119,6 +120,10 @@ private:
     bool has_pieces(PeerMemory& memory) const;
     bool combine_piece(std::uint64_t message, const std::byte* input, std::byte* result, std::size_t offset,
                        std::size_t bytes, const Combine& combine);
+    bool combine_parts(std::uint64_t message, const std::byte* input, std::byte* result, std::size_t offset,
+                       std::size_t bytes, const Combine& combine);
+    const std::byte* look(int rank, std::uint64_t message, const std::byte* input, std::size_t offset,
+                          std::size_t bytes, std::byte* place);
     bool test_words(PeerMemory& memory, std::byte* probe, bool is_first, const std::function<bool(bool)>& agree);
     // Leaves a message before its time; returns when those that are in it have left it, too.
     class Leaving;
@@ -130,6 +135,7 @@ private:
     std::vector<Desk*> desks_;
     int rank_;
     int ranks_;
+    const NodeLevels& levels_;
     Waiting& waiting_;
     std::shared_ptr<PeerMemory> memory_;
     std::uint64_t messages_ = 0;
