@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,13 +64,22 @@ int longest_way(const std::vector<NodeTree>& trees, int root) {
     return longest;
 }
 
+// Of the line that a rank has for a group, or of one of its lines.
+using Readers = std::map<std::pair<int, std::size_t>, int>;
+int most_of(const Readers& readers) {
+    int most = 0;
+    for (const auto& [line, count] : readers) most = std::max(most, count);
+    return most;
+}
+
 // Each rank but the root has one line, its source's.
 Expected of_bcast(const std::vector<NodeTree>& trees, int root) {
-    std::vector<int> readers(trees.size(), 0);
-    for (int rank = 0; rank < static_cast<int>(trees.size()); ++rank)
-        if (rank != root)
-            ++readers[static_cast<std::size_t>(trees[static_cast<std::size_t>(rank)].way_from(root).source)];
-    return {trees.size() - 1, longest_way(trees, root), *std::max_element(readers.begin(), readers.end())};
+    Readers readers;
+    for (int rank = 0; rank < static_cast<int>(trees.size()); ++rank) {
+        const NodeTree::Way way = trees[static_cast<std::size_t>(rank)].way_from(root);
+        if (rank != root) ++readers[{way.source, way.tier}];
+    }
+    return {trees.size() - 1, longest_way(trees, root), most_of(readers)};
 }
 
 // The same ways back, and each line has one reader.
@@ -85,17 +95,17 @@ Expected of_all(const std::vector<NodeTree>& trees) {
     std::uint64_t transfers = 0;
     std::vector<int> below(trees.size(), 0);  // steps to the one of the outermost group that a rank has its lines from
     std::vector<int> height(trees.size(), 0);
-    std::vector<int> readers(trees.size(), 0);
+    Readers readers;
     for (int rank = 0; rank < ranks; ++rank) {
         int at = rank;
         int steps = 0;
         for (;; ++steps) {
             if (std::find(outermost.begin(), outermost.end(), at) != outermost.end()) break;
-            const auto& groups = trees[static_cast<std::size_t>(at)].groups();
-            const auto led = std::find_if(groups.begin(), groups.end(),
-                                          [&](const NodeTree::Group& group) { return group.leader() != at; });
-            if (steps == 0) ++readers[static_cast<std::size_t>(led->leader())];
-            at = led->leader();
+            const NodeTree& tree = trees[static_cast<std::size_t>(at)];
+            const std::size_t led = tree.groups_led();
+            const int leader = tree.groups()[led].leader();
+            if (steps == 0) ++readers[{leader, tree.tier_of(led)}];
+            at = leader;
         }
         below[static_cast<std::size_t>(rank)] = steps;
         height[static_cast<std::size_t>(at)] = std::max(height[static_cast<std::size_t>(at)], steps);
@@ -109,9 +119,7 @@ Expected of_all(const std::vector<NodeTree>& trees) {
             if (other != member) highest = std::max(highest, height[static_cast<std::size_t>(other)] + 1);
         chain = std::max(chain, highest + height[static_cast<std::size_t>(member)]);
     }
-    int most = members - 1;
-    for (const int each : readers) most = std::max(most, each);
-    return {transfers, chain, most};
+    return {transfers, chain, std::max(members - 1, most_of(readers))};
 }
 
 // A message in a slot: in the line of its header, or in lines of its own from that one's beginning on.
@@ -137,6 +145,7 @@ Expected of_gather(const std::vector<NodeTree>& trees, int root, std::size_t byt
 Expected of_scatter(const std::vector<NodeTree>& trees, int root, std::size_t bytes) {
     Expected expected = of_bcast(trees, root);
     expected.transfers = 0;
+    Readers readers;  // of the lines of a slot, which is for all groups
     for (int rank = 0; rank < static_cast<int>(trees.size()); ++rank) {
         if (rank == root) continue;
         const NodeTree& tree = trees[static_cast<std::size_t>(rank)];
@@ -145,9 +154,13 @@ Expected of_scatter(const std::vector<NodeTree>& trees, int root, std::size_t by
         const NodeTree::Run theirs = tree.way_from(root).source == root
                                          ? NodeTree::Run{0, static_cast<int>(trees.size())}
                                          : tree.run_led_by(led, root);
-        expected.transfers += lines_of(static_cast<std::size_t>(mine.begin - theirs.begin) * bytes, mine.size() * bytes,
-                                       theirs.size() * bytes);
+        const std::size_t begin = static_cast<std::size_t>(mine.begin - theirs.begin) * bytes;
+        expected.transfers += lines_of(begin, mine.size() * bytes, theirs.size() * bytes);
+        if (theirs.size() * bytes <= NodeCollectives::line_bytes) continue;
+        for (std::size_t line = begin / 64; line <= (begin + mine.size() * bytes - 1) / 64; ++line)
+            ++readers[{tree.way_from(root).source, line}];
     }
+    expected.readers = std::max(expected.readers, most_of(readers));
     return expected;
 }
 
@@ -156,14 +169,16 @@ Expected of_allgather(const std::vector<NodeTree>& trees, std::size_t bytes) {
     Expected expected = of_all(trees);
     expected.transfers = 0;
     const std::vector<int>& outermost = trees.front().groups().back().members;
+    Readers readers;  // of a leader's slot, which is for all groups
     for (int rank = 0; rank < static_cast<int>(trees.size()); ++rank) {
         const NodeTree& tree = trees[static_cast<std::size_t>(rank)];
+        const bool is_in_last = std::find(outermost.begin(), outermost.end(), rank) != outermost.end();
+        if (!is_in_last && trees.size() * bytes > NodeCollectives::line_bytes)
+            ++readers[{tree.groups()[tree.groups_led()].leader(), 0}];
         const std::uint64_t up = lines_of(tree.run_led(tree.groups_led()).size() * bytes);
-        if (std::find(outermost.begin(), outermost.end(), rank) != outermost.end())
-            expected.transfers += (outermost.size() - 1) * up;
-        else
-            expected.transfers += up + lines_of(trees.size() * bytes);
+        expected.transfers += is_in_last ? (outermost.size() - 1) * up : up + lines_of(trees.size() * bytes);
     }
+    expected.readers = std::max(expected.readers, most_of(readers));
     return expected;
 }
 
@@ -232,7 +247,7 @@ TEST(LineCounts, OfSlotsAreThoseOfTheirLines) {
     const Counts slot = count_call(placement, Collective::bcast, 640, 3);
     EXPECT_EQ(slot.all_transfers(), 11 * line.all_transfers());  // a header, and ten lines
     EXPECT_EQ(slot.chain, line.chain);
-    EXPECT_EQ(slot.readers, line.readers);
+    EXPECT_GE(slot.readers, line.readers);  // a header for each group, but one slot for all
 }
 
 void expect_in_the_document(const std::string& table) {
@@ -416,10 +431,7 @@ TEST(PublishedDesigns, HaveNoFewerReadersOfALineAndNoShorterQueues) {
                 const std::string what = std::string(name) + " on " + where + ", design " + std::to_string(i);
                 EXPECT_LE(own.readers, all[i].readers) << what;
                 EXPECT_LE(own.transfers[3], all[i].transfers[3]) << what;
-                if (collective == Collective::bcast && designs[i - 1] == Design::xhc)
-                    EXPECT_LE(2 * own.queue, 3 * all[i].queue) << what;
-                else
-                    EXPECT_LE(own.queue, all[i].queue) << what;
+                EXPECT_LE(own.queue, all[i].queue) << what;
             }
         }
 }

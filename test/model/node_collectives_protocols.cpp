@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.hpp"
 #include "node_segment.hpp"
 #include "progress/node/node_collectives.hpp"
 #include "protocols.hpp"
@@ -228,16 +229,22 @@ std::vector<Protocol> protocols_of_node_collectives() {
     large("blocks of Bcast", {{What::bcast, three_blocks, 0}, {What::bcast, three_blocks, 1}});
     large("blocks of Reduce", {{What::reduce, three_blocks, 0}});
     large("blocks of Allreduce", {{What::allreduce, three_blocks}});
-    // Two caches, of two ranks and of one; with a core for each, so that the others combine, too.
-    const Placement two_caches{{Seat{.node = 0, .cache = 0}, Seat{.node = 0, .cache = 0}, Seat{.node = 0, .cache = 1}}};
-    constexpr std::size_t just_long = NodeCollectives::short_bytes + word;
-    const auto levels = [&](const char* name, const Round& round, std::size_t buffer_bytes = smallest_buffer_bytes) {
-        all.push_back(protocol(name, two_caches, false, {round}, never_copied, buffer_bytes));
+    // Two caches: of two ranks and of one, or of a Reduce, which three ranks leave to its root, of two each; with a core for each, so that all combine.
+    const auto levels = [&](const char* name, int ranks, const Round& round,
+                            std::size_t buffer_bytes = smallest_buffer_bytes) {
+        std::vector<Seat> seats;
+        for (int rank = 0; rank < ranks; ++rank)
+            seats.push_back({.node = 0, .socket = 0, .package = 0, .cache = rank / 2});
+        const Placement placement(seats);
+        check(NodeLevels(placement, 0, NodeCollectives::flat_ranks).is_divided(), "levels are of several parts");
+        all.push_back(protocol(name, placement, false, {round}, never_copied, buffer_bytes));
     };
-    levels("levels of Bcast", {What::bcast, just_long, 1});
-    levels("levels of Reduce", {What::reduce, just_long, 1});
-    levels("levels of Allreduce, in larger blocks", {What::allreduce, just_long}, 4 * block_bytes);
-    levels("levels of Allreduce", {What::allreduce, just_long});
+    constexpr std::size_t just_long = NodeCollectives::short_bytes + word;
+    constexpr std::size_t two_pages = 4 * block_bytes;  // of a block, of which there are two
+    levels("levels of Bcast", 3, {What::bcast, just_long, 1});
+    levels("levels of Reduce, in larger blocks", 4, {What::reduce, just_long, 1}, two_pages);
+    levels("levels of Allreduce", 3, {What::allreduce, just_long});
+    levels("levels of Reduce", 4, {What::reduce, just_long, 1});
     all.back().is_large = true;
     large("copies of Bcast, some fail", {{What::bcast, 3 * page, 0}}, 1);
     large("lines of Allreduce, then of Bcast, then a barrier",

@@ -2,14 +2,16 @@
 // How the segment of NodeCollectives is laid out; for its own files.
 //
 //   segment   | page | area of rank 0 | area of rank 1 | ...
-//   area      | flags | desk | headers and lines | slots | slots | blocks | slices of results |
+//   area      | flags | desk | headers and lines | slots | slots | headers and lines of deeper groups | blocks | slices of results |
 //
 // A rank's header of operation k says that its part of it is there, and how many bytes it has: a flag, the length, and the
 // message itself where it is no longer than the rest of the line. All three rings go by the number of the operation, so that who
 // waits for a header knows where it is without knowing how long the message will be.
 //
+// What a leader hands down has such a header for each of its groups, by their tiers (node_tree.hpp): those of the outermost group in ring 0.
+//
 //   header    | flag: 8 | sleepers: 4 | length: 4 | message, or a length of 4 GB or more: 48 |
-//   ring 0      64 headers with what is in their line
+//   ring 0      64 headers with what is in their line; likewise for deeper groups
 //   ring 1      32 slots of 960 bytes
 //   ring 2      8 slots of 8 KB
 #pragma once
@@ -75,15 +77,17 @@ struct NodeCollectives::Area {
     alignas(cache_line_bytes) Flag done;     // with so many operations
     alignas(cache_line_bytes) Flag ready;    // so many blocks are copied in
     alignas(cache_line_bytes) Flag reduced;  // of so many blocks its slice is combined
-    struct alignas(cache_line_bytes) LevelFlag : Flag {};
-    LevelFlag combined[NodeLevels::most_levels];      // the same, by level: of so many blocks, its share
-    LevelFlag returned[NodeLevels::most_levels - 1];  // of so many blocks the result of its share is there
-    alignas(cache_line_bytes) Flag consumed;          // with so many blocks
-    alignas(cache_line_bytes) Flag arrived;           // at so many barriers; a leader's: so has its group
-    alignas(cache_line_bytes) Flag released;          // a leader's: its group may leave so many barriers
+    // One of several.
+    struct alignas(cache_line_bytes) LineFlag : Flag {};
+    LineFlag combined[NodeLevels::most_levels];      // the same, by level: of so many blocks, its share
+    LineFlag returned[NodeLevels::most_levels - 1];  // of so many blocks the result of its share is there
+    alignas(cache_line_bytes) Flag consumed;         // with so many blocks
+    alignas(cache_line_bytes) Flag arrived;          // at so many barriers; a leader's: so has its group
+    LineFlag released[NodeTree::most_tiers];         // a leader's, by tier: its group may leave so many barriers
     alignas(cache_line_bytes) std::byte desk[SingleCopy::desk_bytes];
     // The shortest messages' first: few pages serve most communicators.
     alignas(cache_line_bytes) std::byte slots[node_area::offset_of_ring(node_area::ring_count)];
+    std::byte deeper_lines[NodeTree::most_tiers - 1][node_area::rings[0].ring_bytes()];
 
     static Flag& done_of(Area& area) { return area.done; }
     static Flag& ready_of(Area& area) { return area.ready; }
@@ -110,6 +114,13 @@ inline void NodeCollectives::claim(std::uint64_t operation, std::uint64_t slots)
 inline Flag& NodeCollectives::header(int rank, std::uint64_t operation) const {
     return *reinterpret_cast<Flag*>(lines_ + operation % node_area::rings[0].slots * cache_line_bytes +
                                     static_cast<std::size_t>(rank) * area_bytes_);
+}
+
+inline Flag& NodeCollectives::header(int rank, std::uint64_t operation, std::size_t tier) const {
+    if (tier == 0) [[likely]]
+        return header(rank, operation);
+    constexpr node_area::SlotRing ring = node_area::rings[0];
+    return *reinterpret_cast<Flag*>(&area(rank).deeper_lines[tier - 1][operation % ring.slots * ring.slot_bytes]);
 }
 
 // Claimed.
@@ -141,6 +152,39 @@ inline std::byte* NodeCollectives::claim(const ShortMessage& message) {
 inline void NodeCollectives::publish_copy(const ShortMessage& message, const std::byte* data) {
     std::memcpy(claim(message), data, message.bytes);
     publish(message.operation, message.bytes);
+}
+
+// To the groups that this rank leads, or as a root to all around it: `length` in their headers, and a message that `fill(place)` writes, once for each line
+// that it is in.
+template <typename Fill>
+void NodeCollectives::hand_down(std::size_t led, std::uint64_t operation, std::size_t length, std::size_t message_bytes,
+                                Fill&& fill) {
+    const ShortMessage message = place_of(operation, message_bytes);
+    std::byte* place = claim(message);
+    if (tree_.is_flat()) [[likely]] {
+        fill(place);
+        return publish(operation, length);
+    }
+    const bool is_line = message_bytes <= line_bytes;
+    if (!is_line) fill(place);
+    // The outermost first: it has the longest way.
+    std::size_t before = NodeTree::most_tiers;
+    for (std::size_t group = led; group-- > 0;) {
+        const std::size_t tier = tree_.tier_of(group);
+        if (tier == before) break;
+        before = tier;
+        Flag& own = header(rank_, operation, tier);
+        if (is_line) fill(message_in(own));
+        node_area::set_length(own, length);
+        raise(own, operation + 1);
+    }
+}
+
+// What that rank has handed down to a group of that tier.
+inline const std::byte* NodeCollectives::handed_down(int rank, std::size_t tier, std::uint64_t operation,
+                                                     std::size_t message_bytes) const {
+    if (message_bytes <= line_bytes) return message_in(header(rank, operation, tier));
+    return area_base(rank) + place_of(operation, message_bytes).data_offset;
 }
 
 template <Flag& (*flag_of)(NodeCollectives::Area&)>

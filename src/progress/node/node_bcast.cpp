@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Bcast of NodeCollectives: its length, its short messages, and which way the others take.
+#include <cstring>
+
 #include "progress/node/node_area.hpp"
 
 namespace hcoll {
@@ -14,10 +16,15 @@ void NodeCollectives::send_short(std::uint64_t operation, const NodeBuffer& buff
 
 // Its header is there.
 void NodeCollectives::take_short(std::uint64_t operation, std::size_t bytes, const NodeBuffer& buffer) {
-    const ShortMessage message = place_of(operation, bytes);
-    const std::byte* received = area_base(way_.source) + message.data_offset;
-    if (way_.forwards) publish_copy(message, received);
+    const std::byte* received = handed_down(way_.source, way_.tier, operation, bytes);
+    if (way_.led > 0)
+        hand_down(way_.led, operation, bytes, bytes, [&](std::byte* place) { std::memcpy(place, received, bytes); });
     buffer.take(0, bytes, received);
+}
+
+// A length alone.
+void NodeCollectives::announce(std::size_t led, std::uint64_t operation, std::size_t length) {
+    if (led > 0) hand_down(led, operation, length, 0, [](std::byte*) {});
 }
 
 void NodeCollectives::bcast_single_copy(int root, const NodeBuffer& buffer, std::size_t bytes) {
@@ -34,15 +41,13 @@ bool NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::s
     waiting_.check();
     const std::uint64_t operation = operation_++;
     if (bytes <= short_bytes) {
-        send_short(operation, buffer, bytes);
+        hand_down(tree_.groups().size(), operation, bytes, bytes,
+                  [&](std::byte* place) { buffer.give(0, bytes, place); });
+    } else if (is_copied_once(bytes, single_copy_from)) {
+        announce(tree_.groups().size(), operation, bytes);
+        bcast_single_copy(root, buffer, bytes);
     } else {
-        claim(operation, rings[0].slots);
-        if (is_copied_once(bytes, single_copy_from)) {
-            publish(operation, bytes);
-            bcast_single_copy(root, buffer, bytes);
-        } else {
-            bcast_blocks(root, buffer, bytes, operation);
-        }
+        bcast_blocks(root, buffer, bytes, operation);
     }
     finish(operation);
     return true;
@@ -51,7 +56,7 @@ bool NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::s
 std::size_t NodeCollectives::await_length(int root) {
     waiting_.check();
     way_ = tree_.way_from(root);
-    Flag& announced = header(way_.source, operation_);
+    Flag& announced = header(way_.source, operation_, way_.tier);
     waiting_.until(announced, operation_ + 1);
     return length_of(announced);
 }
@@ -61,7 +66,7 @@ bool NodeCollectives::take_bcast(int root, std::size_t bytes, const NodeBuffer& 
     if (bytes <= short_bytes) {
         take_short(operation, bytes, buffer);
     } else {
-        forward_header(operation, bytes);
+        announce(way_.led, operation, bytes);
         if (is_copied_once(bytes, single_copy_from))
             bcast_single_copy(root, buffer, bytes);
         else
@@ -74,21 +79,14 @@ bool NodeCollectives::take_bcast(int root, std::size_t bytes, const NodeBuffer& 
 void NodeCollectives::announce_bcast(std::size_t bytes) {
     waiting_.check();
     const std::uint64_t operation = operation_++;
-    claim(operation, rings[0].slots);
-    publish(operation, bytes);
+    announce(tree_.groups().size(), operation, bytes);
     finish(operation);
 }
 
 void NodeCollectives::leave_bcast(std::size_t bytes) {
     const std::uint64_t operation = operation_++;
-    forward_header(operation, bytes);
+    announce(way_.led, operation, bytes);
     finish(operation);
-}
-
-void NodeCollectives::forward_header(std::uint64_t operation, std::size_t bytes) {
-    if (!way_.forwards) return;
-    claim(operation, rings[0].slots);
-    publish(operation, bytes);
 }
 
 }  // namespace hcoll

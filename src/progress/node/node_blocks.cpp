@@ -86,7 +86,7 @@ void NodeCollectives::pass_on_blocks(int root, const NodeBuffer& buffer, std::si
 // `bytes` are the root's. Without a header, not all ranks may take part.
 void NodeCollectives::bcast_blocks(int root, const NodeBuffer& buffer, std::size_t bytes, Header header) {
     if (header && levels_.is_divided()) {
-        if (rank_ == root) publish(*header, bytes);
+        if (rank_ == root) announce(tree_.groups().size(), *header, bytes);
         return pass_on_blocks(root, buffer, bytes);
     }
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
@@ -98,7 +98,7 @@ void NodeCollectives::bcast_blocks(int root, const NodeBuffer& buffer, std::size
             wait_for_room(number);
             buffer.give(offset, length, block(root, number));
             raise(area(root).ready, number + 1);
-            if (is_announced) publish(*header, bytes);
+            if (is_announced) announce(tree_.groups().size(), *header, bytes);
         } else {
             // Where it was announced, the first one was there already.
             if (!is_announced) waiting_.until(area(root).ready, number + 1);

@@ -104,8 +104,10 @@ void NodeCollectives::barrier() {
     if (led + 1 == groups.size())
         wait_for(groups[led]);
     else
-        waiting_.until(area(groups[led].leader()).released, number);
-    if (led > 0) raise(area(rank_).released, number);
+        waiting_.until(area(groups[led].leader()).released[tree_.tier_of(led)], number);
+    for (std::size_t i = led; i-- > 0;) raise(area(rank_).released[tree_.tier_of(i)], number);
+    known_done_ = operation_;
+    known_consumed_ = block_number_;
     progress_sometimes();
 }
 

@@ -22,11 +22,12 @@
 //
 // More than flat_ranks: the ranks form groups within groups along the node's packages, sockets and caches (node_tree.hpp); the
 // members of a group talk to its leader only, and those of the one that has all ranks to one another, by slots and counts as above.
-// In a barrier a leader raises its flag when all ranks below it have arrived, and a second one when all ranks of the node have.
+// In a barrier a leader raises its flag when all ranks below it have arrived, and one for each of its groups when all ranks of the node have.
 //
 //             up      who leads groups combines the first one's messages, then with that the next one's, ..., and has the last result
 //                     in its slot
-//             down    and publishes what it gets once for all of its groups, in a slot of the next operation
+//             down    and publishes what it gets for each of its groups, in a line of the next operation; of longer messages in a line for each
+//                     that it is there, in one slot
 //
 // Gather, scatter, allgather: every rank has a portion of m bytes, of a whole of n m.
 //
@@ -51,7 +52,8 @@
 //
 // Slots and blocks are rings: no rank writes one again before all have said that they are done with what was in it. So a
 // root that runs ahead is held back, and nothing needs a barrier. Who has to wait for a place waits until half the ring is
-// free: where ranks share cores, a rank's turn is then good for many messages.
+// free: where ranks share cores, a rank's turn is then good for many messages. Who is through a barrier, or has what all have combined, knows
+// without looking that all are done with everything before.
 //
 // Collectives may follow one another without any wait, while messages that were begun before have to move: every so many
 // slots and blocks, a rank drives the MPI library, whether it waits or not.
@@ -187,13 +189,20 @@ private:
     using Header = std::optional<std::uint64_t>;
     static constexpr Header no_header = std::nullopt;
     Flag& header(int rank, std::uint64_t operation) const;
+    Flag& header(int rank, std::uint64_t operation, std::size_t tier) const;
+    static std::byte* message_in(Flag& header) { return reinterpret_cast<std::byte*>(&header + 1); }
     // This rank's place, when all are done with what was there; then it may be read.
     void claim(std::uint64_t operation, std::uint64_t slots);
     std::byte* claim(const ShortMessage& message);
     void publish(std::uint64_t operation, std::size_t bytes);
     void publish_copy(const ShortMessage& message, const std::byte* data);
+    template <typename Fill>
+    void hand_down(std::size_t led, std::uint64_t operation, std::size_t length, std::size_t message_bytes,
+                   Fill&& fill);
+    const std::byte* handed_down(int rank, std::size_t tier, std::uint64_t operation, std::size_t message_bytes) const;
+    void announce(std::size_t led, std::uint64_t operation, std::size_t length);
     // Another rank's, which must be as long as this one's.
-    void wait_for_part(int rank, std::uint64_t operation, std::size_t bytes);
+    void wait_for_part(int rank, std::uint64_t operation, std::size_t bytes, std::size_t tier = 0);
     const std::byte* read(int rank, const ShortMessage& message);
     void finish(std::uint64_t operation);
     void finish_block(std::uint64_t number);
@@ -203,7 +212,6 @@ private:
     void combine_short(const std::vector<int>& ranks, int own_rank, const std::byte* own, const ShortMessage& message,
                        std::byte* result, const Combine& combine);
 
-    void forward_header(std::uint64_t operation, std::size_t bytes);
     void send_short(std::uint64_t operation, const NodeBuffer& buffer, std::size_t bytes);
     void take_short(std::uint64_t operation, std::size_t bytes, const NodeBuffer& buffer);
     void reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
@@ -282,7 +290,7 @@ private:
     NodeLevels levels_;
     SingleCopy single_copy_;
     std::vector<const std::byte*> operands_;  // of one combination, by rank
-    NodeTree::Way way_{0, false};             // of the message whose length was waited for
+    NodeTree::Way way_{0, 0, 0};              // of the message whose length was waited for
     int since_progress_ = 0;
     std::uint64_t operation_ = 0;       // so far, with messages
     std::uint64_t known_done_ = 0;      // all ranks are done with that many of them, at least

@@ -174,13 +174,11 @@ void NodeCollectives::gather(int root, const NodeBuffer& portion, const NodeBuff
 // The whole is a short message.
 void NodeCollectives::scatter_short(const NodeBuffer& whole, std::size_t bytes) {
     const std::uint64_t operation = operation_++;
-    std::byte* in_order = claim(place_of(operation, whole_bytes(bytes)));
-    if (tree_.is_in_rank_order())
-        whole.give(0, whole_bytes(bytes), in_order);
-    else
+    hand_down(tree_.groups().size(), operation, bytes, whole_bytes(bytes), [&](std::byte* in_order) {
+        if (tree_.is_in_rank_order()) return whole.give(0, whole_bytes(bytes), in_order);
         for (int each = 0; each < ranks_; ++each)
             whole.give(offset_of(each, bytes), bytes, in_order + offset_of(tree_.position_of(each), bytes));
-    publish(operation, bytes);
+    });
     finish(operation);
 }
 
@@ -188,12 +186,12 @@ void NodeCollectives::take_scattered(int root, const NodeBuffer& portion, std::s
     const std::uint64_t operation = operation_++;
     const std::size_t led = tree_.groups_led(root);
     const NodeTree::Run theirs = way_.source == root ? NodeTree::Run{0, ranks_} : tree_.run_led_by(led, root);
-    const std::byte* received = area_base(way_.source) + place_of(operation, theirs.size() * bytes).data_offset;
-    if (way_.forwards) {
+    const std::byte* received = handed_down(way_.source, way_.tier, operation, theirs.size() * bytes);
+    if (led > 0) {
         const NodeTree::Run mine = tree_.run_led(led);
-        std::memcpy(claim(place_of(operation, mine.size() * bytes)),
-                    received + offset_of(mine.begin - theirs.begin, bytes), mine.size() * bytes);
-        publish(operation, bytes);
+        hand_down(led, operation, bytes, mine.size() * bytes, [&](std::byte* place) {
+            std::memcpy(place, received + offset_of(mine.begin - theirs.begin, bytes), mine.size() * bytes);
+        });
     }
     portion.take(0, bytes, received + offset_of(tree_.position_of(rank_) - theirs.begin, bytes));
     finish(operation);
@@ -212,7 +210,8 @@ void NodeCollectives::scatter_blocks(int root, const NodeBuffer& whole, std::siz
         std::byte* target = block(root, number);
         whole.give(offset, middle - offset, target);
         whole.give(middle + bytes, end - middle, target + (middle - offset));
-        begin_blocks(number, bytes, offset == 0 ? header : no_header);
+        begin_blocks(number, bytes, no_header);
+        if (header && offset == 0) announce(tree_.groups().size(), *header, bytes);
         finish_block(number);
     }
 }
@@ -242,10 +241,9 @@ void NodeCollectives::scatter_long(int root, const NodeBuffer& whole, const Node
     const std::uint64_t operation = operation_++;
     const bool once = is_copied_once(bytes, single_copy_from);
     if (rank_ == root) {
-        claim(operation, rings[0].slots);
-        if (once) publish(operation, bytes);
+        if (once) announce(tree_.groups().size(), operation, bytes);
     } else {
-        forward_header(operation, bytes);
+        announce(way_.led, operation, bytes);
     }
     // Blocks are for those whose portion could not be copied once.
     if (once && single_copy_.scatter(root, memory_of(whole), memory_of(portion), bytes, portion.capacity))
@@ -294,24 +292,23 @@ void NodeCollectives::allgather_in_groups(const NodeBuffer& portion, const NodeB
     publish(operation, bytes);
 
     const std::uint64_t answer = operation_++;
-    const ShortMessage result = place_of(answer, together ? whole_bytes(bytes) : 0);
-    const std::byte* received = nullptr;
+    const std::size_t answer_bytes = together ? whole_bytes(bytes) : 0;
+    const std::byte* received = accumulator_.get();
     if (led + 1 == tree_.groups().size()) {
-        std::byte* target = led > 0 ? claim(result) : accumulator_.get();
-        std::byte* in_order = workplace_of(result, target);
+        std::byte* in_order = accumulator_.get();
         if (together) std::memcpy(in_order + offset_of(mine.begin, bytes), own, mine.size() * bytes);
         collect(led, led + 1, operation, bytes, [&](NodeTree::Run run, const std::byte* source) {
             if (together) std::memcpy(in_order + offset_of(run.begin, bytes), source, run.size() * bytes);
         });
-        if (in_order != target) std::memcpy(target, in_order, result.bytes);
-        received = target;
     } else {
         const int leader = tree_.groups()[led].leader();
-        wait_for_part(leader, answer, bytes);
-        received = area_base(leader) + result.data_offset;
-        if (led > 0) std::memcpy(claim(result), received, result.bytes);
+        const std::size_t tier = tree_.tier_of(led);
+        wait_for_part(leader, answer, bytes, tier);
+        received = handed_down(leader, tier, answer, answer_bytes);
     }
-    if (led > 0) publish(answer, bytes);
+    if (led > 0)
+        hand_down(led, answer, bytes, answer_bytes,
+                  [&](std::byte* place) { std::memcpy(place, received, answer_bytes); });
     if (together)
         take_whole(whole, bytes, received);
     else

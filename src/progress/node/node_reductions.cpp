@@ -10,8 +10,8 @@ namespace hcoll {
 
 using namespace node_area;
 
-void NodeCollectives::wait_for_part(int rank, std::uint64_t operation, std::size_t bytes) {
-    Flag& theirs = header(rank, operation);
+void NodeCollectives::wait_for_part(int rank, std::uint64_t operation, std::size_t bytes, std::size_t tier) {
+    Flag& theirs = header(rank, operation, tier);
     waiting_.until(theirs, operation + 1);
     if (length_of(theirs) != bytes) [[unlikely]]
         waiting_.give_up(NodeBreak::lengths);
@@ -103,6 +103,7 @@ void NodeCollectives::allreduce_line(const std::byte* input, std::byte* output, 
     }
     if (line_of_last != own) wait_for(line_of_last);
     kernel(left, line_of_last + header_bytes, output, elements);
+    known_done_ = operation;
     finish(operation);
 }
 
@@ -118,13 +119,22 @@ void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output,
     publish(message.operation, bytes);
     const bool is_in_last = led + 1 == groups.size();
     if (is_in_last) combine_short(groups.back().members, rank_, own, message, output, combine);
-    if (tree_.is_flat()) return finish(message.operation);
+    if (tree_.is_flat()) {
+        known_done_ = message.operation;
+        return finish(message.operation);
+    }
 
-    const ShortMessage answer = place_of(operation_++, bytes);
-    const std::byte* result = is_in_last ? output : read(groups[led].leader(), answer);
-    if (led > 0) publish_copy(answer, result);
+    const std::uint64_t answer = operation_++;
+    const std::byte* result = output;
+    if (!is_in_last) {
+        const std::size_t tier = tree_.tier_of(led);
+        wait_for_part(groups[led].leader(), answer, bytes, tier);
+        result = handed_down(groups[led].leader(), tier, answer, bytes);
+    }
+    if (led > 0) hand_down(led, answer, bytes, bytes, [&](std::byte* place) { std::memcpy(place, result, bytes); });
     if (!is_in_last) copy_shared(output, result, bytes);
-    finish(answer.operation);
+    known_done_ = message.operation;
+    finish(answer);
 }
 
 void NodeCollectives::reduce_single_copy(int root, const std::byte* input, std::byte* output, std::size_t elements,

@@ -14,11 +14,13 @@
 // An operation has a root for some: in each group that the root is in, it takes the place of the one that leads. So a message
 // goes up, or down, as many steps as there are groups around a rank.
 //
-// Of l groups around a rank, none wider than w, it waits for l (w - 1) others at most.
+// Of l groups around a rank, none wider than w, it waits for l (w - 1) others at most. What it has for those that it leads it puts into a line for each:
+// no line has more than w - 1 readers. Which line is a group's goes by its tier, which all of its members count alike: from the outermost group on.
 //
 // Sources: XHC (Katevenis et al. 2022) for groups that follow the machine; Jain et al. 2018 for the width of shared-memory trees.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -86,16 +88,20 @@ public:
         while (led < led_ && !has(groups_[led], root)) ++led;
         return led;
     }
-    // From whom this rank has the message of another one, and whether others have it from this rank.
+    // Of a group around this rank. The innermost ones of more have one in common.
+    static constexpr std::size_t most_tiers = 4;
+    std::size_t tier_of(std::size_t group) const { return std::min(groups_.size() - 1 - group, most_tiers - 1); }
+    // From whom this rank has the message of another one, of which tier, and for how many that it leads it passes it on.
     struct Way {
         int source;
-        bool forwards;
+        std::size_t tier;
+        std::size_t led;
     };
     Way way_from(int root) const {
         if (is_flat_) [[likely]]
-            return {root, false};
+            return {root, 0, 0};
         const std::size_t led = groups_led(root);
-        return {has(groups_[led], root) ? root : groups_[led].leader(), led > 0};
+        return {has(groups_[led], root) ? root : groups_[led].leader(), tier_of(led), led};
     }
 
 private:
