@@ -24,6 +24,8 @@ constexpr std::size_t all_pieces_bytes = 256 << 10;
 constexpr std::size_t smallest_piece_bytes = 32 << 10;
 constexpr int most_at_once = all_pieces_bytes / smallest_piece_bytes;
 constexpr std::size_t accumulator_bytes = 8 << 10;
+// Of a broadcast along levels: a call that copies as many bytes is mostly copying.
+constexpr std::size_t passed_on_bytes = 64 << 10;
 
 std::size_t piece_bytes_of(int ranks) {
     return all_pieces_bytes / static_cast<std::size_t>(std::min(ranks, most_at_once)) / page_bytes * page_bytes;
@@ -73,6 +75,8 @@ struct SingleCopy::Desk {
     std::atomic<std::uint64_t> combined;
     // The last one that it left before its time, plus 1.
     std::atomic<std::uint64_t> left;
+    // So many pieces of all broadcasts along levels are in its buffer, or will not be (see `failed`).
+    alignas(cache_line_bytes) Flag here;
     // For the test.
     alignas(cache_line_bytes) PeerMemory::Key key;
     std::uint64_t probe;
@@ -223,7 +227,52 @@ bool SingleCopy::is_good(int rank, std::uint64_t message) {
     return theirs.failed.load(std::memory_order_relaxed) != message + 1;
 }
 
+// False where one is not to be had. Then those to whom this rank would pass them on are told so.
+bool SingleCopy::read_pieces(std::uint64_t message, int sender, std::byte* data, std::size_t bytes,
+                             std::size_t capacity) {
+    Desk& own = desk(rank_);
+    const Desk& source = wait_for_offer(sender, message);
+    const std::size_t wanted = std::min(bytes, capacity);
+    const std::uint64_t first = pieces_passed_on_;
+    const std::uint64_t pieces = (bytes + passed_on_bytes - 1) / passed_on_bytes;
+    bool good = data != nullptr && source.input != 0 && source.bytes >= wanted;
+    for (std::uint64_t piece = 0; good && piece < pieces; ++piece) {
+        Flag& theirs = desk(sender).here;
+        waiting_.until(theirs, first + piece + 1);
+        const std::size_t offset = piece * passed_on_bytes;
+        const std::size_t end = std::min(offset + passed_on_bytes, wanted);
+        good = source.failed.load(std::memory_order_relaxed) != message + 1;
+        if (good && offset < end) good = memory_->read(sender, source.input + offset, data + offset, end - offset) == 0;
+        if (good) raise(own.here, first + piece + 1);
+    }
+    if (good) return true;
+    own.failed.store(message + 1, std::memory_order_relaxed);
+    raise(own.here, first + pieces);
+    return false;
+}
+
+// Who has a piece passes it on before all are there; who has not, and those to whom it would have passed it on, have it from blocks.
+bool SingleCopy::bcast_along_levels(int root, std::byte* data, std::size_t bytes, std::size_t capacity) {
+    const std::uint64_t message = messages_++;
+    offer(message, data, data, capacity);
+    Leaving leaving(*this, message);
+    const int sender = levels_.pass_on(root, [](int) {});
+    bool good = data != nullptr;
+    if (rank_ != root) good = read_pieces(message, sender, data, bytes, capacity);
+    pieces_passed_on_ += (bytes + passed_on_bytes - 1) / passed_on_bytes;
+    if (rank_ == root) raise(desk(root).here, pieces_passed_on_);
+    conclude(message, good, {});
+    // Nobody reads it any more when it returns; the root knows of all whether they have it.
+    levels_.pass_on(root, [&](int reader) { is_good(reader, message); });
+    for (int each = 0; each < ranks_ && rank_ == root; ++each)
+        if (each != root && !is_good(each, message)) good = false;
+    waiting_.drive();
+    leaving.end();
+    return good;
+}
+
 bool SingleCopy::bcast(int root, std::byte* data, std::size_t bytes, std::size_t capacity) {
+    if (levels_.is_divided()) return bcast_along_levels(root, data, bytes, capacity);
     const std::uint64_t message = messages_++;
     const std::size_t last_part = waiting_.is_oversubscribed() ? 0 : bytes / static_cast<std::size_t>(ranks_);
     const std::size_t written_from = rounded_up(bytes - last_part, page_bytes);

@@ -9,6 +9,9 @@
 //                  root    [ read by the readers        | written ]
 //                  reader  [ <----- it reads ---------- | <------ the root writes ]
 //
+//              Where a node is divided (node_levels.hpp), ranks read all of it, from the one that passes it on to them there, piece by
+//              piece as that one has them
+//
 //   reduce,    every rank has a share of the elements. It looks at that part of the operand of everybody, a piece that stays
 //   allreduce  in cache at a time, combines them in the order of ranks (of many ranks as their parts would: nested_combination.hpp), and writes the result into the root's output, or
 //              into everybody's. Nobody else reads or writes that part of any buffer, so output may be input
@@ -52,7 +55,7 @@ class SingleCopy {
 public:
     // What a rank shows the others; the rank alone writes it. Zeroed memory.
     struct Desk;
-    static constexpr std::size_t desk_bytes = 256;
+    static constexpr std::size_t desk_bytes = 320;
 
     // `desks` are desk_bytes each, aligned to a cache line, by rank. `levels`, `waiting` and they outlive this.
     SingleCopy(const std::vector<std::byte*>& desks, int rank, const NodeLevels& levels, Waiting& waiting);
@@ -109,6 +112,8 @@ private:
     };
 
     Desk& desk(int rank) const { return *desks_[static_cast<std::size_t>(rank)]; }
+    bool bcast_along_levels(int root, std::byte* data, std::size_t bytes, std::size_t capacity);
+    bool read_pieces(std::uint64_t message, int sender, std::byte* data, std::size_t bytes, std::size_t capacity);
     void offer(std::uint64_t message, const std::byte* input, const std::byte* output, std::size_t bytes);
     const Desk& wait_for_offer(int rank, std::uint64_t message);
     // Says how this rank's attempt went.
@@ -139,6 +144,7 @@ private:
     Waiting& waiting_;
     std::shared_ptr<PeerMemory> memory_;
     std::uint64_t messages_ = 0;
+    std::uint64_t pieces_passed_on_ = 0;      // of broadcasts along levels so far
     std::byte* pieces_ = nullptr;             // what was read of ranks at once, what they give, and a result; memory_'s
     std::vector<const std::byte*> operands_;  // of one combination, in the order of ranks
     std::vector<Rest> rests_;
