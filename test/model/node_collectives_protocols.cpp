@@ -230,23 +230,27 @@ std::vector<Protocol> protocols_of_node_collectives() {
     large("blocks of Reduce", {{What::reduce, three_blocks, 0}});
     large("blocks of Allreduce", {{What::allreduce, three_blocks}});
     // Two caches: of two ranks and of one, or of a Reduce, which three ranks leave to its root, of two each; with a core for each, so that all combine.
-    const auto levels = [&](const char* name, int ranks, const Round& round,
+    const auto levels = [&](const char* name, int ranks, const std::vector<Round>& rounds,
                             std::size_t buffer_bytes = smallest_buffer_bytes, int failures = never_copied) {
         std::vector<Seat> seats;
         for (int rank = 0; rank < ranks; ++rank)
             seats.push_back({.node = 0, .socket = 0, .package = 0, .cache = rank / 2});
         const Placement placement(seats);
         check(NodeLevels(placement, 0, NodeCollectives::flat_ranks).is_divided(), "levels are of several parts");
-        all.push_back(protocol(name, placement, false, {round}, failures, buffer_bytes));
+        all.push_back(protocol(name, placement, false, rounds, failures, buffer_bytes));
     };
     constexpr std::size_t just_long = NodeCollectives::short_bytes + word;
     constexpr std::size_t two_pages = 4 * block_bytes;  // of a block, of which there are two
-    levels("levels of Bcast", 3, {What::bcast, just_long, 1});
-    levels("levels of Reduce, in larger blocks", 4, {What::reduce, just_long, 1}, two_pages);
-    levels("copies of Bcast along levels", 3, {What::bcast, 3 * page, 0}, two_pages, 0);
-    levels("copies of Bcast along levels, some fail", 3, {What::bcast, 3 * page, 0}, two_pages, 1);
-    levels("levels of Allreduce", 3, {What::allreduce, just_long});
-    levels("levels of Reduce", 4, {What::reduce, just_long, 1});
+    levels("levels of Bcast", 3, {{What::bcast, just_long, 1}});
+    levels("levels of Reduce, in larger blocks", 4, {{What::reduce, just_long, 1}}, two_pages);
+    levels("copies of Bcast along levels", 3, {{What::bcast, 3 * page, 0}}, two_pages, 0);
+    levels("copies of Bcast along levels, some fail", 3, {{What::bcast, 3 * page, 0}}, two_pages, 1);
+    levels("levels of Bcast from one root, then from another", 3,
+           {{What::bcast, just_long, 0}, {What::bcast, just_long, 2}}, two_pages);
+    levels("levels of Allreduce, then of Bcast", 3, {{What::allreduce, just_long}, {What::bcast, just_long, 2}},
+           two_pages);
+    levels("levels of Allreduce", 3, {{What::allreduce, just_long}});
+    levels("levels of Reduce", 4, {{What::reduce, just_long, 1}});
     all.back().is_large = true;
     large("copies of Bcast, some fail", {{What::bcast, 3 * page, 0}}, 1);
     large("lines of Allreduce, then of Bcast, then a barrier",

@@ -46,7 +46,7 @@ private:
     std::vector<std::byte> memory_;
 };
 
-// The root's bytes, and the room of the last rank; the others have as much as the root sends.
+// The root's bytes, and the room of another rank; the others have as much as the root sends.
 struct Lengths {
     std::size_t root, short_rank;
 };
@@ -57,16 +57,17 @@ constexpr Lengths wrong_lengths[] = {
 
 class BcastOf : public ::testing::TestWithParam<int> {};
 
-void test_bcasts(int ranks, bool oversubscribed, bool single_copy) {
+void test_bcasts(const Placement& placement, bool oversubscribed, bool single_copy) {
+    const int ranks = placement.ranks();
     std::atomic<int> wrong{0};
     std::atomic<int> refused{0};
-    run_ranks(Placement::one_node(ranks), buffer_bytes, oversubscribed, [&](NodeCollectives& node, int rank) {
+    run_ranks(placement, buffer_bytes, oversubscribed, [&](NodeCollectives& node, int rank) {
         if (single_copy && !node.use_single_copy(make_cma_memory(ranks))) ++refused;
         unsigned salt = 0;
-        for (int round = 0; round < 3; ++round)
+        for (const int short_rank : {ranks - 1, ranks - 1, ranks / 3})
             for (const Lengths& lengths : wrong_lengths)
                 for (const int root : {0, ranks / 2}) {
-                    const bool is_short = rank == ranks - 1 && rank != root;
+                    const bool is_short = rank == short_rank && rank != root;
                     const std::size_t room = is_short ? lengths.short_rank : lengths.root;
                     Guarded buffer(room);
                     if (rank == root) buffer.fill(++salt);
@@ -96,10 +97,18 @@ void test_bcasts(int ranks, bool oversubscribed, bool single_copy) {
     EXPECT_EQ(wrong, 0);
 }
 
-TEST_P(BcastOf, TheRootsLengthFillsNoMoreThanThereIsRoomFor) { test_bcasts(GetParam(), GetParam() > 2, false); }
-TEST_P(BcastOf, TheRootsLengthFillsNoMoreByASingleCopy) { test_bcasts(GetParam(), false, true); }
+TEST_P(BcastOf, TheRootsLengthFillsNoMoreThanThereIsRoomFor) {
+    test_bcasts(Placement::one_node(GetParam()), GetParam() > 2, false);
+}
+TEST_P(BcastOf, TheRootsLengthFillsNoMoreByASingleCopy) { test_bcasts(Placement::one_node(GetParam()), false, true); }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, BcastOf, testing::Values(2, 3, 5, 12));
+
+// A rank that passes a message on may have less room than others that have it from there.
+TEST(Bcast, TheRootsLengthFillsNoMoreAlongLevels) {
+    for (const Placement& placement : uneven_placements(11))
+        for (const bool single_copy : {false, true}) test_bcasts(placement, true, single_copy);
+}
 
 // Calls that go another way, announced, between such that do not.
 TEST(Bcast, IsAnnouncedWhereItGoesAnotherWay) {
@@ -134,7 +143,8 @@ struct KeepRight : Combine {
 
 // Ranks that know of one another when one gives up.
 template <typename Run>
-std::vector<NodeBreak> run_ranks_that_may_fail(int ranks, bool oversubscribed, const Run& run) {
+std::vector<NodeBreak> run_ranks_that_may_fail(const Placement& placement, bool oversubscribed, const Run& run) {
+    const int ranks = placement.ranks();
     const std::size_t collectives = NodeCollectives::segment_bytes(ranks, buffer_bytes);
     SharedSegment segment;
     EXPECT_EQ(segment.create(collectives + NodePeers::segment_bytes(ranks)), 0);
@@ -143,7 +153,7 @@ std::vector<NodeBreak> run_ranks_that_may_fail(int ranks, bool oversubscribed, c
     for (int rank = 0; rank < ranks; ++rank)
         threads.emplace_back([&, rank] {
             NodePeers peers(segment.data() + collectives, ranks, rank);
-            NodeCollectives node(segment.data(), buffer_bytes, Placement::one_node(ranks), rank,
+            NodeCollectives node(segment.data(), buffer_bytes, placement, rank,
                                  Waiting(
                                      oversubscribed, [](void*) { return 0; }, nullptr, &peers));
             NodeBreak& outcome = outcomes[static_cast<std::size_t>(rank)];
@@ -163,30 +173,32 @@ std::vector<NodeBreak> run_ranks_that_may_fail(int ranks, bool oversubscribed, c
     return outcomes;
 }
 
-void test_reductions(int ranks, bool oversubscribed, bool single_copy) {
+void test_reductions(const Placement& placement, bool oversubscribed, bool single_copy) {
+    const int ranks = placement.ranks();
     for (const Lengths& lengths : wrong_lengths) {
         if (lengths.short_rank == 0) continue;
         for (const bool is_rooted : {false, true}) {
             std::atomic<int> wrong{0};
             std::atomic<int> refused{0};
-            const auto outcomes = run_ranks_that_may_fail(ranks, oversubscribed, [&](NodeCollectives& node, int rank) {
-                if (single_copy && !node.use_single_copy(make_cma_memory(ranks))) ++refused;
-                const std::size_t bytes = rank == ranks - 1 ? lengths.short_rank : lengths.root;
-                Guarded input(bytes);
-                Guarded output(bytes);
-                input.fill(1);
-                const std::size_t from = single_copy ? 1 : NodeCollectives::never;
-                try {
-                    if (is_rooted)
-                        node.reduce(0, input.data(), output.data(), bytes, KeepRight(), from);
-                    else
-                        node.allreduce(input.data(), output.data(), bytes, KeepRight(), from);
-                } catch (const NodeFailure&) {
-                    if (!output.holds(0, 0)) ++wrong;
-                    throw;
-                }
-                if (!is_rooted && single_copy) ++wrong;
-            });
+            const auto outcomes =
+                run_ranks_that_may_fail(placement, oversubscribed, [&](NodeCollectives& node, int rank) {
+                    if (single_copy && !node.use_single_copy(make_cma_memory(ranks))) ++refused;
+                    const std::size_t bytes = rank == ranks - 1 ? lengths.short_rank : lengths.root;
+                    Guarded input(bytes);
+                    Guarded output(bytes);
+                    input.fill(1);
+                    const std::size_t from = single_copy ? 1 : NodeCollectives::never;
+                    try {
+                        if (is_rooted)
+                            node.reduce(0, input.data(), output.data(), bytes, KeepRight(), from);
+                        else
+                            node.allreduce(input.data(), output.data(), bytes, KeepRight(), from);
+                    } catch (const NodeFailure&) {
+                        if (!output.holds(0, 0)) ++wrong;
+                        throw;
+                    }
+                    if (!is_rooted && single_copy) ++wrong;
+                });
             if (refused != 0) GTEST_SKIP() << "the system lets no process read another one's memory";
             EXPECT_EQ(outcomes, std::vector(static_cast<std::size_t>(ranks), NodeBreak::lengths))
                 << lengths.root << " and " << lengths.short_rank << (is_rooted ? " to a root" : "");
@@ -195,13 +207,24 @@ void test_reductions(int ranks, bool oversubscribed, bool single_copy) {
 }
 
 TEST(Reductions, OfDifferentLengthsEndInAnErrorOnAllRanks) {
-    test_reductions(2, false, false);
-    test_reductions(4, true, false);
-    test_reductions(11, true, false);
+    test_reductions(Placement::one_node(2), false, false);
+    test_reductions(Placement::one_node(4), true, false);
+    test_reductions(Placement::one_node(11), true, false);
+}
+// The last rank, whose length is another one, is alone in its cache: of a node of two, and of a package of two.
+TEST(Reductions, OfDifferentLengthsEndInAnErrorAlongLevels) {
+    std::vector<Seat> seats(8, {.node = 0, .socket = 0, .package = 0, .cache = 0});
+    seats.push_back({.node = 0, .socket = 0, .package = 0, .cache = 1});
+    test_reductions(Placement(seats), false, false);
+    seats.assign(9, {.node = 0, .socket = 0, .package = 0, .cache = 0});
+    seats.insert(seats.end(), 9, {.node = 0, .socket = 1, .package = 1, .cache = 1});
+    seats.push_back({.node = 0, .socket = 1, .package = 1, .cache = 2});
+    test_reductions(Placement(seats), false, false);
+    test_reductions(Placement(seats), true, false);
 }
 TEST(Reductions, OfDifferentLengthsEndInAnErrorByASingleCopy) {
-    test_reductions(2, false, true);
-    test_reductions(3, true, true);
+    test_reductions(Placement::one_node(2), false, true);
+    test_reductions(Placement::one_node(3), true, true);
 }
 
 // ---- portions ----
@@ -218,8 +241,8 @@ void test_portions(int ranks, bool oversubscribed, bool single_copy) {
             for (const int root : {0, ranks - 1}) {
                 std::atomic<int> wrong{0};
                 std::atomic<int> refused{0};
-                const auto outcomes =
-                    run_ranks_that_may_fail(ranks, oversubscribed, [&](NodeCollectives& node, int rank) {
+                const auto outcomes = run_ranks_that_may_fail(
+                    Placement::one_node(ranks), oversubscribed, [&](NodeCollectives& node, int rank) {
                         if (single_copy && !node.use_single_copy(make_cma_memory(ranks))) ++refused;
                         const std::size_t bytes = rank == ranks - 1 ? lengths.short_rank : lengths.root;
                         const std::size_t all = bytes * static_cast<std::size_t>(ranks);
@@ -309,12 +332,13 @@ TEST(Reductions, WhoseOperationThrowsLetTheOthersGo) {
         }
     };
     for (const std::size_t bytes : {std::size_t{40}, std::size_t{100'000}}) {
-        const auto outcomes = run_ranks_that_may_fail(3, true, [&](NodeCollectives& node, int rank) {
-            Throwing combine;
-            combine.throws = rank == 1;
-            Guarded buffer(bytes);
-            node.allreduce(buffer.data(), buffer.data(), bytes, combine);
-        });
+        const auto outcomes =
+            run_ranks_that_may_fail(Placement::one_node(3), true, [&](NodeCollectives& node, int rank) {
+                Throwing combine;
+                combine.throws = rank == 1;
+                Guarded buffer(bytes);
+                node.allreduce(buffer.data(), buffer.data(), bytes, combine);
+            });
         EXPECT_EQ(outcomes, std::vector(3, NodeBreak::unwound));
     }
 }

@@ -304,7 +304,7 @@ TEST(NodeLevels, CombineInOneOrderWhicheverWayAMessageGoes) {
         const Placement placement = random_placement(ranks, random);
         if (NodeLevels(placement, 0, undivided).is_divided()) ++divided;
         const Way& way = ways[at_index(i) % std::size(ways)];
-        const std::size_t buffer_bytes = std::size_t{16 << 10} << random() % 3;
+        const std::size_t buffer_bytes = std::size_t{64 << 10} << random() % 4;  // in 16 blocks
         const std::uint64_t seed = random();
         std::atomic<bool> is_armed{true};
         std::atomic<int> failures{0};

@@ -10,14 +10,14 @@
 //   level 0    [ # # . . ] [ . . # # ] [ # # . . ] [ . . # # ]    # of both ranks of its cache
 //   level 1    [ # . . . ] [ . . # . ] [ . # . . ] [ . . . # ]    # of both caches
 //
-// With n ranks in parts that are divided alike, a share of level s is within the one of level s - 1: a rank that has it is its only reader.
+// Where parts are divided alike, a share of level s is within the one that its rank has of level s - 1, and nobody else reads that rank's part of it.
 // Where parts differ in size, shares overlap those of several ranks in another part; each is then read in pieces.
 //
 // Parts of `undivided` ranks or fewer are not divided, whatever is between them, and levels at which nothing is divided are left out. A node whose ranks
 // are all in one part has no levels.
 //
 // A broadcast goes from the root to the other parts of its outermost level, to who leads them, and within each to those of the next one; at level 0 to
-// all ranks. Where parts have no cache in common, each passes it on to two others at most: what leaves a cache is what takes longest.
+// all ranks. From level 1 on each passes it on to two other parts of its level at most: parts have no cache in common, and what leaves a cache takes longest.
 //
 //   8 caches of a package     0 -> 1 2     1 -> 3 4     2 -> 5 6     3 -> 7
 //

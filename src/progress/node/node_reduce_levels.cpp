@@ -59,11 +59,12 @@ void NodeCollectives::copy_in_operand(const LevelBlock& of) {
     begin_blocks(of.number, of.message_bytes, of.header);
 }
 
-// Until what that rank has of a block, of the level below, is there; of the first one, too, that its message is as long as this rank's.
+// Until what that rank has of a block, of the level below, is there. Of the first one, before that, that its message is as long as this rank's: one of
+// another length may never come so far. Of each part around it a rank reads somebody's header, and those of a part one another's.
 void NodeCollectives::wait_for_operand(int rank, std::size_t level, const LevelBlock& of) {
     if (rank == rank_) return;
-    if (level > 0) waiting_.until(area(rank).combined[level - 1], of.number + 1);
     if (level == 0 || of.header) wait_for_first_block(rank, of.number, of.message_bytes, of.header);
+    if (level > 0) waiting_.until(area(rank).combined[level - 1], of.number + 1);
 }
 
 void NodeCollectives::combine_level(std::size_t number, const LevelBlock& of) {
