@@ -321,6 +321,7 @@ TEST(NodeLevels, CombineInOneOrderWhicheverWayAMessageGoes) {
         for (int rank = 0; rank < ranks; ++rank)
             EXPECT_EQ(problems[at_index(rank)], "")
                 << "rank " << rank << " of " << ranks << ", case " << i << ", " << way.name;
+        EXPECT_EQ(failures > 0, way.copies_fail);
         if (testing::Test::HasFailure()) return;
     }
 }

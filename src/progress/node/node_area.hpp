@@ -149,11 +149,6 @@ inline std::byte* NodeCollectives::claim(const ShortMessage& message) {
     return area_base(rank_) + message.data_offset;
 }
 
-inline void NodeCollectives::publish_copy(const ShortMessage& message, const std::byte* data) {
-    std::memcpy(claim(message), data, message.bytes);
-    publish(message.operation, message.bytes);
-}
-
 // To the groups that this rank leads, or as a root to all around it: `length` in their headers, and a message that `fill(place)` writes, once for each line
 // that it is in.
 template <typename Fill>

@@ -15,18 +15,13 @@ using namespace node_area;
 
 namespace {
 
-// The elements of a block that a rank combines, a whole number of cache lines where elements fit in them.
+// The elements of a block that each rank combines.
 struct Slices {
     std::size_t elements;
     std::size_t element_bytes;
     int ranks;
 
-    std::size_t begin(int rank) const {
-        const std::size_t grain = cache_line_bytes % element_bytes == 0 ? cache_line_bytes / element_bytes : 1;
-        const std::size_t grains = (elements + grain - 1) / grain;
-        const std::size_t first = grains * static_cast<std::size_t>(rank) / static_cast<std::size_t>(ranks) * grain;
-        return std::min(first, elements) * element_bytes;
-    }
+    std::size_t begin(int rank) const { return NodeLevels::Share{rank, ranks}.begin(elements, element_bytes); }
     std::size_t end(int rank) const { return begin(rank + 1); }
 };
 
@@ -39,6 +34,13 @@ std::byte* NodeCollectives::block(int rank, std::uint64_t number) const {
 
 std::byte* NodeCollectives::result_slice(int rank, std::uint64_t number) const {
     return block(rank, 0) + depth * block_bytes_of(buffer_bytes_) + number % depth * slice_bytes_of(buffer_bytes_);
+}
+
+NodeCollectives::Blocks NodeCollectives::next_blocks(std::size_t bytes, std::size_t element_bytes) {
+    const std::size_t block_bytes = block_bytes_of(buffer_bytes_) / element_bytes * element_bytes;
+    const Blocks blocks{block_number_, (bytes + block_bytes - 1) / block_bytes, block_bytes};
+    block_number_ += blocks.count;
+    return blocks;
 }
 
 void NodeCollectives::wait_for_room(std::uint64_t number) {
@@ -175,10 +177,7 @@ void NodeCollectives::reduce_at_root(int root, const std::byte* input, std::byte
 
 void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                                        const Combine& combine, Header header) {
-    const std::size_t block_bytes = block_bytes_of(buffer_bytes_) / combine.element_bytes * combine.element_bytes;
-    const std::uint64_t first = block_number_;
-    const std::uint64_t blocks = (bytes + block_bytes - 1) / block_bytes;
-    block_number_ += blocks;
+    const auto [first, blocks, block_bytes] = next_blocks(bytes, combine.element_bytes);
     const auto slices_of = [&](std::uint64_t index) {
         const std::size_t length = std::min<std::size_t>(block_bytes, bytes - index * block_bytes);
         return Slices{length / combine.element_bytes, combine.element_bytes, ranks_};

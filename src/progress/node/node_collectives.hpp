@@ -195,7 +195,6 @@ private:
     void claim(std::uint64_t operation, std::uint64_t slots);
     std::byte* claim(const ShortMessage& message);
     void publish(std::uint64_t operation, std::size_t bytes);
-    void publish_copy(const ShortMessage& message, const std::byte* data);
     template <typename Fill>
     void hand_down(std::size_t led, std::uint64_t operation, std::size_t length, std::size_t message_bytes,
                    Fill&& fill);
@@ -217,6 +216,12 @@ private:
     void reduce_short(int root, const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
     void allreduce_short(const std::byte* input, std::byte* output, std::size_t bytes, const Combine& combine);
 
+    // A message's, of so many bytes each but for the last: a whole number of elements.
+    struct Blocks {
+        std::uint64_t first, count;
+        std::size_t bytes;
+    };
+    Blocks next_blocks(std::size_t bytes, std::size_t element_bytes);
     void wait_for_room(std::uint64_t number);
     void begin_blocks(std::uint64_t number, std::size_t bytes, Header header);
     void wait_for_first_block(int rank, std::uint64_t number, std::size_t bytes, Header header);

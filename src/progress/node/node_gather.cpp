@@ -318,10 +318,7 @@ void NodeCollectives::allgather_in_groups(const NodeBuffer& portion, const NodeB
 
 void NodeCollectives::allgather_blocks(const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes,
                                        Header header) {
-    const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
-    const std::uint64_t first = block_number_;
-    const std::uint64_t blocks = (bytes + block_bytes - 1) / block_bytes;
-    block_number_ += blocks;
+    const auto [first, blocks, block_bytes] = next_blocks(bytes, 1);
     const auto length_of_block = [&](std::uint64_t index) {
         return std::min<std::size_t>(block_bytes, bytes - index * block_bytes);
     };

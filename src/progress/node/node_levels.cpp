@@ -2,21 +2,18 @@
 #include "progress/node/node_levels.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <numeric>
 
 #include "base/check.hpp"
 #include "progress/node/memory_units.hpp"
+#include "progress/node/node_order.hpp"
 
 namespace hcoll {
 
 namespace {
 
 std::size_t at_index(int index) { return static_cast<std::size_t>(index); }
-
-// Of a rank: its package, socket and cache.
-using Parts = std::array<int, NodeLevels::most_levels - 1>;
 
 struct Range {
     int begin = 0;
@@ -41,7 +38,7 @@ bool begins_before(const NodeLevels::Share& one, const NodeLevels::Share& other)
 }
 
 // The parts within those of `around` whose ranks have the same first `known` numbers.
-std::vector<Range> divide(const std::vector<Range>& around, const std::vector<Parts>& parts, std::size_t known,
+std::vector<Range> divide(const std::vector<Range>& around, const std::vector<NodeParts>& parts, std::size_t known,
                           int undivided) {
     std::vector<Range> finer(around);
     for (int begin = 0; begin < static_cast<int>(parts.size());) {
@@ -91,20 +88,14 @@ NodeLevels::NodeLevels(const Placement& placement, int rank, int undivided) : ra
     check(placement.nodes() == 1 && ranks > 1 && ranks <= std::numeric_limits<std::uint16_t>::max() && undivided > 0,
           "levels are of the ranks of one node");
     if (ranks <= undivided) return;
-    std::vector<int> order(at_index(ranks));
-    std::iota(order.begin(), order.end(), 0);
-    const auto parts_of = [&](int each) -> Parts {
-        return {placement.package_of(each), placement.socket_of(each), placement.cache_of(each)};
-    };
-    std::vector<Parts> parts(at_index(ranks));  // by rank, then by position
-    for (int each = 0; each < ranks; ++each) parts[at_index(each)] = parts_of(each);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return parts[at_index(a)] < parts[at_index(b)]; });
-    std::sort(parts.begin(), parts.end());
+    const NodeOrder in_order(placement);
+    const std::vector<int>& order = in_order.ranks;
 
     // From that of all ranks inwards.
     std::vector<Division> divisions{{std::vector<Range>(at_index(ranks), {0, ranks}), {}}};
-    for (std::size_t known = 1; known <= Parts{}.size(); ++known) {
-        std::vector<Range> finer = divide(divisions.back().parts, parts, known, undivided);
+    static_assert(most_levels == NodeParts{}.size() + 1);
+    for (std::size_t known = 1; known <= NodeParts{}.size(); ++known) {
+        std::vector<Range> finer = divide(divisions.back().parts, in_order.parts, known, undivided);
         if (finer != divisions.back().parts) divisions.push_back({std::move(finer), {}});
     }
     if (divisions.size() == 1) return;
@@ -154,9 +145,9 @@ NodeLevels::NodeLevels(const Placement& placement, int rank, int undivided) : ra
             if (share_below(own).overlaps(result.share) || level.share.overlaps(source.share))
                 reads[at_index(position)] = true;
         }
-        const auto in_order = [](const Source& a, const Source& b) { return begins_before(a.share, b.share); };
-        for (std::vector<Source>& of_part : level.operands) std::sort(of_part.begin(), of_part.end(), in_order);
-        std::sort(level.results.begin(), level.results.end(), in_order);
+        const auto by_share = [](const Source& a, const Source& b) { return begins_before(a.share, b.share); };
+        for (std::vector<Source>& of_part : level.operands) std::sort(of_part.begin(), of_part.end(), by_share);
+        std::sort(level.results.begin(), level.results.end(), by_share);
         levels_.push_back(std::move(level));
     }
     for (int position = 0; position < ranks; ++position)

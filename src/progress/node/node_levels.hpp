@@ -98,7 +98,7 @@ public:
     std::size_t parts_shared(int position) const { return shared_[static_cast<std::size_t>(position)]; }
 
 private:
-    // The position of a level's part that has that of a rank.
+    // Which of a level's parts has that position.
     std::size_t part_of(const Level& level, int position) const;
 
     int rank_;

@@ -146,10 +146,7 @@ void NodeCollectives::copy_out_result(int root, const LevelBlock& of) {
 
 void NodeCollectives::reduce_by_levels(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                                        const Combine& combine, Header header) {
-    const std::size_t block_bytes = block_bytes_of(buffer_bytes_) / combine.element_bytes * combine.element_bytes;
-    const std::uint64_t first = block_number_;
-    const std::uint64_t blocks = (bytes + block_bytes - 1) / block_bytes;
-    block_number_ += blocks;
+    const auto [first, blocks, block_bytes] = next_blocks(bytes, combine.element_bytes);
     std::uint64_t known = first;
     const auto block_of = [&](std::uint64_t index) {
         const std::size_t offset = index * block_bytes;

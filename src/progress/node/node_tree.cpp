@@ -2,11 +2,11 @@
 #include "progress/node/node_tree.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <numeric>
 
 #include "base/check.hpp"
+#include "progress/node/node_order.hpp"
 
 namespace hcoll {
 
@@ -14,34 +14,19 @@ namespace {
 
 std::size_t at_index(int index) { return static_cast<std::size_t>(index); }
 
-// Of a rank: its package, socket and cache.
-using Parts = std::array<int, 3>;
-
-std::vector<int> numbers_to(int end) {
-    std::vector<int> numbers(at_index(end));
-    std::iota(numbers.begin(), numbers.end(), 0);
-    return numbers;
-}
-
 // Ranks in an order, and how ranges of it are divided.
 class Division {
 public:
     // Where the ranges of a division begin, ascending, and the end of the last one.
     using Cuts = std::vector<int>;
 
-    Division(const Placement& placement, int widest) : widest_(widest), ranks_(numbers_to(placement.ranks())) {
-        parts_.reserve(ranks_.size());
-        for (const int rank : ranks_)
-            parts_.push_back({placement.package_of(rank), placement.socket_of(rank), placement.cache_of(rank)});
-        std::stable_sort(ranks_.begin(), ranks_.end(),
-                         [&](int a, int b) { return parts_[at_index(a)] < parts_[at_index(b)]; });
-    }
+    Division(const Placement& placement, int widest) : widest_(widest), order_(placement) {}
 
-    const std::vector<int>& ranks() const { return ranks_; }
+    const std::vector<int>& ranks() const { return order_.ranks; }
 
     // Into the widest parts there are; ranks at the end.
     Cuts parts_of(int begin, int end) const {
-        for (std::size_t level = 0; level < Parts{}.size() && end - begin > widest_; ++level) {
+        for (std::size_t level = 0; level < NodeParts{}.size() && end - begin > widest_; ++level) {
             Cuts cuts;
             for (int at = begin; at < end; ++at)
                 if (at == begin || part(at, level) != part(at - 1, level)) cuts.push_back(at);
@@ -55,11 +40,10 @@ public:
     }
 
 private:
-    int part(int position, std::size_t level) const { return parts_[at_index(ranks_[at_index(position)])][level]; }
+    int part(int position, std::size_t level) const { return order_.parts[at_index(position)][level]; }
 
     int widest_;
-    std::vector<int> ranks_;
-    std::vector<Parts> parts_;  // by rank
+    NodeOrder order_;
 };
 
 // The range that has a position.

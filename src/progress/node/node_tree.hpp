@@ -15,7 +15,7 @@
 // goes up, or down, as many steps as there are groups around a rank.
 //
 // Of l groups around a rank, none wider than w, it waits for l (w - 1) others at most. What it has for those that it leads it puts into a line for each:
-// no line has more than w - 1 readers. Which line is a group's goes by its tier, which all of its members count alike: from the outermost group on.
+// no such line has more than w - 1 readers (but for the innermost of more than most_tiers groups, which have one in common). Which line is a group's goes by its tier, which all of its members count alike: from the outermost group on.
 //
 // Sources: XHC (Katevenis et al. 2022) for groups that follow the machine; Jain et al. 2018 for the width of shared-memory trees.
 #pragma once

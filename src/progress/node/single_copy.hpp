@@ -13,8 +13,8 @@
 //              piece as that one has them
 //
 //   reduce,    every rank has a share of the elements. It looks at that part of the operand of everybody, a piece that stays
-//   allreduce  in cache at a time, combines them in the order of ranks (of many ranks as their parts would: nested_combination.hpp), and writes the result into the root's output, or
-//              into everybody's. Nobody else reads or writes that part of any buffer, so output may be input
+//   allreduce  in cache at a time, combines them in the order of ranks (on a divided node as its parts would:
+//              nested_combination.hpp), and writes the result into the root's output, or into everybody's. Nobody else reads or writes that part of any buffer, so output may be input
 //
 //                  rank 0  [ share 0 | share 1 | share 2 ]
 //                  rank 1  [ share 0 | share 1 | share 2 ]   rank 1 reads share 1 of all, and writes share 1 of all
