@@ -11,14 +11,15 @@
 
 namespace hcoll::test {
 
-// Fails now and then, after it has copied a part.
+// Fails now and then, after it has copied a part. Of two ranks with seeds in a row one at least fails the first time
+// that it copies, and often; others fail late in a message.
 class FailingMemory : public PeerMemory {
 public:
     FailingMemory(std::unique_ptr<PeerMemory> memory, std::uint64_t seed, const std::atomic<bool>& is_armed,
                   std::atomic<int>& failures)
         : memory_(std::move(memory)),
           random_(seed),
-          one_in_(seed % 3 == 2 ? 60 : 5),
+          fails_often_(seed % 3 != 2),
           is_armed_(is_armed),
           failures_(failures) {}
     [[nodiscard]] Key key() const override { return memory_->key(); }
@@ -39,13 +40,17 @@ public:
 
 private:
     bool is_time() {
-        if (!is_armed_ || random_() % one_in_ != 0) return false;
+        if (!is_armed_) return false;
+        const bool fails = fails_often_ ? is_first_ || random_() % 5 == 0 : random_() % 60 == 0;
+        is_first_ = false;
+        if (!fails) return false;
         ++failures_;
         return true;
     }
     std::unique_ptr<PeerMemory> memory_;
     std::mt19937_64 random_;
-    std::uint64_t one_in_;  // of two ranks with seeds in a row one fails often; others fail late in a message
+    bool fails_often_;
+    bool is_first_ = true;
     const std::atomic<bool>& is_armed_;
     std::atomic<int>& failures_;
 };

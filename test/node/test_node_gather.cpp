@@ -191,6 +191,10 @@ std::vector<Call> random_row(int ranks, std::mt19937_64& random, bool copies) {
         }
     for (std::size_t i = 0; i < random_calls / 3; ++i)
         add(static_cast<Call::Kind>(random() % Call::kinds), 1 + random() % (random() % 3 == 0 ? 30'000 : 300));
+    if (copies) {  // where everybody copies, whatever else is drawn
+        add(Call::allgather, 3 * NodeCollectives::short_bytes);
+        calls.back().single_copy_from = 1;
+    }
     std::shuffle(calls.begin(), calls.end(), random);
     // Rows of equal short calls, in which places are used again.
     for (const Call::Kind kind : {Call::gather, Call::scatter, Call::allgather})

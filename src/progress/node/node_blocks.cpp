@@ -38,7 +38,7 @@ std::byte* NodeCollectives::result_slice(int rank, std::uint64_t number) const {
 
 NodeCollectives::Blocks NodeCollectives::next_blocks(std::size_t bytes, std::size_t element_bytes) {
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_) / element_bytes * element_bytes;
-    const Blocks blocks{block_number_, (bytes + block_bytes - 1) / block_bytes, block_bytes};
+    const Blocks blocks{block_number_, (bytes + block_bytes - 1) / block_bytes, block_bytes, bytes};
     block_number_ += blocks.count;
     return blocks;
 }
@@ -177,29 +177,28 @@ void NodeCollectives::reduce_at_root(int root, const std::byte* input, std::byte
 
 void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                                        const Combine& combine, Header header) {
-    const auto [first, blocks, block_bytes] = next_blocks(bytes, combine.element_bytes);
+    const Blocks blocks = next_blocks(bytes, combine.element_bytes);
     const auto slices_of = [&](std::uint64_t index) {
-        const std::size_t length = std::min<std::size_t>(block_bytes, bytes - index * block_bytes);
-        return Slices{length / combine.element_bytes, combine.element_bytes, ranks_};
+        return Slices{blocks.length(index) / combine.element_bytes, combine.element_bytes, ranks_};
     };
     const auto copy_in = [&](std::uint64_t index) {
         const Slices slices = slices_of(index);
-        const std::byte* source = input + index * block_bytes;
-        std::byte* target = block(rank_, first + index);
-        wait_for_room(first + index);
+        const std::byte* source = input + blocks.offset(index);
+        std::byte* target = block(rank_, blocks.first + index);
+        wait_for_room(blocks.first + index);
         const std::size_t begin = slices.begin(rank_);
         const std::size_t end = slices.end(rank_);
         std::memcpy(target, source, begin);
         std::memcpy(target + end, source + end, slices.end(ranks_ - 1) - end);
         if (index == 0)
-            begin_blocks(first, bytes, header);
+            begin_blocks(blocks.first, bytes, header);
         else
-            raise(area(rank_).ready, first + index + 1);
+            raise(area(rank_).ready, blocks.first + index + 1);
     };
     copy_in(0);
-    for (std::uint64_t index = 0; index < blocks; ++index) {
-        if (index + 1 < blocks) copy_in(index + 1);
-        const std::uint64_t number = first + index;
+    for (std::uint64_t index = 0; index < blocks.count; ++index) {
+        if (index + 1 < blocks.count) copy_in(index + 1);
+        const std::uint64_t number = blocks.first + index;
         const Slices slices = slices_of(index);
         const std::size_t begin = slices.begin(rank_);
         const std::size_t length = slices.end(rank_) - begin;
@@ -209,12 +208,12 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
             wait_for_all<Area::ready_of>(number + 1, known_ready_);
         for (int each = 0; each < ranks_; ++each)
             operands_[static_cast<std::size_t>(each)] =
-                (each == rank_ ? input + index * block_bytes : block(each, number)) + begin;
+                (each == rank_ ? input + blocks.offset(index) : block(each, number)) + begin;
         std::byte* own = result_slice(rank_, number);
         combine_operands(operands_.size(), own, length, combine);
         raise(area(rank_).reduced, number + 1);
         if (root == rank_ || root == no_root) {
-            std::byte* target = output + index * block_bytes;
+            std::byte* target = output + blocks.offset(index);
             std::memcpy(target + begin, own, length);
             for (int step = 1; step < ranks_; ++step) {
                 const int each = (rank_ + step) % ranks_;

@@ -219,7 +219,11 @@ private:
     // A message's, of so many bytes each but for the last: a whole number of elements.
     struct Blocks {
         std::uint64_t first, count;
-        std::size_t bytes;
+        std::size_t bytes, message_bytes;
+        [[nodiscard]] std::size_t offset(std::uint64_t index) const { return index * bytes; }
+        [[nodiscard]] std::size_t length(std::uint64_t index) const {
+            return std::min(bytes, message_bytes - offset(index));
+        }
     };
     Blocks next_blocks(std::size_t bytes, std::size_t element_bytes);
     void wait_for_room(std::uint64_t number);

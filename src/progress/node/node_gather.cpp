@@ -318,24 +318,21 @@ void NodeCollectives::allgather_in_groups(const NodeBuffer& portion, const NodeB
 
 void NodeCollectives::allgather_blocks(const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes,
                                        Header header) {
-    const auto [first, blocks, block_bytes] = next_blocks(bytes, 1);
-    const auto length_of_block = [&](std::uint64_t index) {
-        return std::min<std::size_t>(block_bytes, bytes - index * block_bytes);
-    };
+    const Blocks blocks = next_blocks(bytes, 1);
     const auto copy_in = [&](std::uint64_t index) {
-        wait_for_room(first + index);
-        portion.give(index * block_bytes, length_of_block(index), block(rank_, first + index));
-        begin_blocks(first + index, bytes, index == 0 ? header : no_header);
+        wait_for_room(blocks.first + index);
+        portion.give(blocks.offset(index), blocks.length(index), block(rank_, blocks.first + index));
+        begin_blocks(blocks.first + index, bytes, index == 0 ? header : no_header);
     };
     copy_in(0);
-    for (std::uint64_t index = 0; index < blocks; ++index) {
-        if (index + 1 < blocks) copy_in(index + 1);
-        const std::uint64_t number = first + index;
+    for (std::uint64_t index = 0; index < blocks.count; ++index) {
+        if (index + 1 < blocks.count) copy_in(index + 1);
+        const std::uint64_t number = blocks.first + index;
         if (index != 0) wait_for_all<Area::ready_of>(number + 1, known_ready_);
         for (int step = 1; step < ranks_; ++step) {
             const int each = (rank_ + step) % ranks_;
             if (index == 0) wait_for_first_block(each, number, bytes, header);
-            whole.take(offset_of(each, bytes) + index * block_bytes, length_of_block(index), block(each, number));
+            whole.take(offset_of(each, bytes) + blocks.offset(index), blocks.length(index), block(each, number));
         }
         finish_block(number);
     }

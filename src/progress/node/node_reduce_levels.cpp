@@ -146,14 +146,14 @@ void NodeCollectives::copy_out_result(int root, const LevelBlock& of) {
 
 void NodeCollectives::reduce_by_levels(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                                        const Combine& combine, Header header) {
-    const auto [first, blocks, block_bytes] = next_blocks(bytes, combine.element_bytes);
-    std::uint64_t known = first;
+    const Blocks blocks = next_blocks(bytes, combine.element_bytes);
+    std::uint64_t known = blocks.first;
     const auto block_of = [&](std::uint64_t index) {
-        const std::size_t offset = index * block_bytes;
-        return LevelBlock{.number = first + index,
+        const std::size_t offset = blocks.offset(index);
+        return LevelBlock{.number = blocks.first + index,
                           .input = input + offset,
                           .output = output == nullptr ? nullptr : output + offset,
-                          .elements = std::min<std::size_t>(block_bytes, bytes - offset) / combine.element_bytes,
+                          .elements = blocks.length(index) / combine.element_bytes,
                           .combine = &combine,
                           .message_bytes = bytes,
                           .header = index == 0 ? header : no_header};
@@ -163,12 +163,12 @@ void NodeCollectives::reduce_by_levels(int root, const std::byte* input, std::by
         if (root != no_root) visit(root);
     };
     const auto copy_in = [&](std::uint64_t index) {
-        wait_for_readers(first + index, first, known, for_each_reader);
+        wait_for_readers(blocks.first + index, blocks.first, known, for_each_reader);
         copy_in_operand(block_of(index));
     };
     copy_in(0);
-    for (std::uint64_t index = 0; index < blocks; ++index) {
-        if (index + 1 < blocks) copy_in(index + 1);
+    for (std::uint64_t index = 0; index < blocks.count; ++index) {
+        if (index + 1 < blocks.count) copy_in(index + 1);
         const LevelBlock of = block_of(index);
         const std::size_t levels = levels_.levels().size();
         for (std::size_t level = 0; level < levels; ++level) combine_level(level, of);
@@ -177,7 +177,7 @@ void NodeCollectives::reduce_by_levels(int root, const std::byte* input, std::by
         copy_out_result(root, of);
         finish_block(of.number);
     }
-    if (root == no_root || root == rank_) known_consumed_ = std::max(known_consumed_, first);
+    if (root == no_root || root == rank_) known_consumed_ = std::max(known_consumed_, blocks.first);
 }
 
 }  // namespace hcoll
