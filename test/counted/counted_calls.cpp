@@ -87,7 +87,7 @@ void call(NodeCollectives& node, Collective collective, std::size_t bytes, int r
 namespace {
 
 Counts count_as(const Placement& known, const Placement& placement, Collective collective, std::size_t bytes, int root,
-                const Weights& weights) {
+                const Weights& weights, int calls = 1) {
     const int ranks = placement.ranks();
     // As by default; where nothing is in blocks, as little as there can be.
     const std::size_t buffer_bytes = bytes > NodeCollectives::short_bytes ? 512 << 10 : 64 << 10;
@@ -96,7 +96,9 @@ Counts count_as(const Placement& known, const Placement& placement, Collective c
                      auto node = std::make_shared<NodeCollectives>(memory, buffer_bytes, known, rank,
                                                                    Waiting(
                                                                        false, [](void*) { return 0; }, nullptr));
-                     return [=] { call(*node, collective, bytes, root, ranks, rank); };
+                     return [=] {
+                         for (int i = 0; i < calls; ++i) call(*node, collective, bytes, root, ranks, rank);
+                     };
                  });
 }
 
@@ -110,6 +112,13 @@ Counts count_call(const Placement& placement, Collective collective, std::size_t
 Counts count_call_as(const Placement& known, const Placement& placement, Collective collective, std::size_t bytes,
                      int root) {
     return count_as(known, placement, collective, bytes, root, one_each);
+}
+
+double transfers_for_places(const Placement& placement, Collective collective, std::size_t bytes, int root) {
+    constexpr int calls = 192;  // three times around the longest ring, so that where it begins does not matter
+    const Counts all = count_as(placement, placement, collective, bytes, root, one_each, calls);
+    const Counts one = count_as(placement, placement, collective, bytes, root, one_each);
+    return static_cast<double>(all.all_transfers()) / calls - static_cast<double>(one.all_transfers());
 }
 
 }  // namespace hcoll::counted

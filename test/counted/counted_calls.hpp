@@ -17,4 +17,7 @@ Counts count_call(const Placement& placement, Collective collective, std::size_t
 Counts count_call_as(const Placement& known, const Placement& placement, Collective collective, std::size_t bytes,
                      int root);
 
+// How many lines more a call transfers, on average of a long row of them, since ranks look whether places may be used again.
+double transfers_for_places(const Placement& placement, Collective collective, std::size_t bytes, int root);
+
 }  // namespace hcoll::counted

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -277,6 +279,26 @@ TEST(LineCounts, AreThoseOfTheDocument) {
                 table += " " + std::to_string(number) + " |";
             table += "\n";
         }
+    expect_in_the_document(table);
+}
+
+// What it costs beside, in a row of calls, that places are used again: less than a fifth of a call's own lines.
+TEST(LineCounts, ForPlacesThatAreUsedAgainAreThoseOfTheDocument) {
+    std::string table = "| collective of 8 B | its own lines | for places |\n| --- | --- | --- |\n";
+    const Placement placement = placed(machines[0].layout);
+    for (const auto& [name, collective] : {std::pair{"bcast", Collective::bcast},
+                                           {"reduce", Collective::reduce},
+                                           {"allreduce", Collective::allreduce},
+                                           {"gather", Collective::gather},
+                                           {"scatter", Collective::scatter},
+                                           {"allgather", Collective::allgather}}) {
+        const std::uint64_t own = count_call(placement, collective, 8, 0).all_transfers();
+        const double for_places = transfers_for_places(placement, collective, 8, 0);
+        EXPECT_LE(for_places, static_cast<double>(own) / 5) << name;
+        std::array<char, 32> text{};
+        std::snprintf(text.data(), text.size(), "%.1f", for_places);
+        table += "| " + std::string(name) + " | " + std::to_string(own) + " | " + text.data() + " |\n";
+    }
     expect_in_the_document(table);
 }
 

@@ -90,7 +90,6 @@ struct NodeCollectives::Area {
     std::byte deeper_lines[NodeTree::most_tiers - 1][node_area::rings[0].ring_bytes()];
 
     static Flag& done_of(Area& area) { return area.done; }
-    static Flag& ready_of(Area& area) { return area.ready; }
     static Flag& consumed_of(Area& area) { return area.consumed; }
 
     static constexpr std::size_t head_bytes() { return rounded_up(sizeof(Area), page_bytes); }
@@ -107,8 +106,8 @@ inline NodeCollectives::Area& NodeCollectives::area(int rank) const {
 
 // In any case this place's last use is over, but waiting is for half the ring.
 inline void NodeCollectives::claim(std::uint64_t operation, std::uint64_t slots) {
-    if (operation >= known_done_ + slots) [[unlikely]]
-        wait_for_all<Area::done_of>(operation - slots / 2, known_done_);
+    if (operation >= message_readers_.known() + slots) [[unlikely]]
+        wait_for_readers<Area::done_of>(message_readers_, operation, operation - slots / 2);
 }
 
 inline Flag& NodeCollectives::header(int rank, std::uint64_t operation) const {
@@ -128,6 +127,15 @@ inline void NodeCollectives::publish(std::uint64_t operation, std::size_t bytes)
     Flag& own = header(rank_, operation);
     node_area::set_length(own, bytes);
     raise(own, operation + 1);
+}
+
+// For who leads the next group, or where that has all ranks, its members.
+inline void NodeCollectives::publish_up(std::size_t led, std::uint64_t operation, std::size_t bytes) {
+    if (led + 1 == tree_.groups().size())
+        message_readers_.add(around_[led + 1]);
+    else
+        message_readers_.add(tree_.groups()[led].leader());
+    publish(operation, bytes);
 }
 
 // The ring is known to the compiler: short messages are the ones whose instructions count.
@@ -160,6 +168,7 @@ void NodeCollectives::hand_down(std::size_t led, std::uint64_t operation, std::s
         fill(place);
         return publish(operation, length);
     }
+    message_readers_.add(around_[led]);
     const bool is_line = message_bytes <= line_bytes;
     if (!is_line) fill(place);
     // The outermost first: it has the longest way.
@@ -183,27 +192,12 @@ inline const std::byte* NodeCollectives::handed_down(int rank, std::size_t tier,
 }
 
 template <Flag& (*flag_of)(NodeCollectives::Area&)>
-void NodeCollectives::wait_for_all(std::uint64_t value, std::uint64_t& known) {
-    if (known >= value) return;
-    std::uint64_t lowest = ~std::uint64_t{0};
-    for (int each = 0; each < ranks_; ++each) {
-        Flag& flag = flag_of(area(each));
-        waiting_.until(flag, value);
-        lowest = std::min(lowest, flag.value.load(std::memory_order_acquire));
-    }
-    known = lowest;
-}
-
-// Room for a block of a message that began with `first`, which only some ranks read. They are done with `known` blocks, at least: `first` to begin with.
-template <typename ForEachReader>
-void NodeCollectives::wait_for_readers(std::uint64_t number, std::uint64_t first, std::uint64_t& known,
-                                       ForEachReader&& for_each_reader) {
-    // Messages before may have had others.
-    if (number >= known_consumed_ + depth && known_consumed_ < first)
-        wait_for_all<Area::consumed_of>(std::min(first, number - depth / 2), known_consumed_);
-    if (number < known + depth) return;
-    known = number - depth / 2;
-    for_each_reader([&](int rank) { waiting_.until(area(rank).consumed, known); });
+void NodeCollectives::wait_for_readers(PlaceReaders& readers, std::uint64_t now, std::uint64_t over) {
+    readers.settle(now, [&](int rank) {
+        Flag& flag = flag_of(area(rank));
+        waiting_.until(flag, over);
+        return flag.value.load(std::memory_order_acquire);
+    });
 }
 
 inline void NodeCollectives::progress_sometimes() {

@@ -43,8 +43,21 @@ NodeCollectives::Blocks NodeCollectives::next_blocks(std::size_t bytes, std::siz
     return blocks;
 }
 
-void NodeCollectives::wait_for_room(std::uint64_t number) {
-    if (number >= known_consumed_ + depth) wait_for_all<Area::consumed_of>(number - depth / 2, known_consumed_);
+// As with claim().
+void NodeCollectives::claim_block(std::uint64_t number) {
+    if (number >= block_readers_.known() + depth)
+        wait_for_readers<Area::consumed_of>(block_readers_, number, number - depth / 2);
+}
+
+void NodeCollectives::wait_for_all_ready(std::uint64_t number) {
+    if (known_ready_ > number) return;
+    std::uint64_t lowest = ~std::uint64_t{0};
+    for (int each = 0; each < ranks_; ++each) {
+        Flag& ready = area(each).ready;
+        waiting_.until(ready, number + 1);
+        lowest = std::min(lowest, ready.value.load(std::memory_order_acquire));
+    }
+    known_ready_ = lowest;
 }
 
 void NodeCollectives::finish_block(std::uint64_t number) {
@@ -64,15 +77,14 @@ void NodeCollectives::pass_on_blocks(int root, const NodeBuffer& buffer, std::si
     bool has_readers = false;
     const int sender = levels_.pass_on(root, [&](int) { has_readers = true; });
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_);
-    const std::uint64_t first = block_number_;
-    std::uint64_t known = first;
     for (std::size_t offset = 0; offset < bytes; offset += block_bytes) {
         const std::uint64_t number = block_number_++;
         const std::size_t length = std::min(block_bytes, bytes - offset);
         const std::byte* received = block(sender, number);
         if (rank_ != root) waiting_.until(area(sender).ready, number + 1);
         if (has_readers) {
-            wait_for_readers(number, first, known, [&](auto&& visit) { levels_.pass_on(root, visit); });
+            claim_block(number);
+            levels_.pass_on(root, [&](int each) { block_readers_.add(each); });
             std::byte* own = block(rank_, number);
             if (rank_ == root)
                 buffer.give(offset, length, own);
@@ -97,7 +109,8 @@ void NodeCollectives::bcast_blocks(int root, const NodeBuffer& buffer, std::size
         const std::size_t length = std::min(block_bytes, bytes - offset);
         const bool is_announced = header && offset == 0;
         if (rank_ == root) {
-            wait_for_room(number);
+            claim_block(number);
+            block_readers_.add_all();
             buffer.give(offset, length, block(root, number));
             raise(area(root).ready, number + 1);
             if (is_announced) announce(tree_.groups().size(), *header, bytes);
@@ -149,6 +162,7 @@ void NodeCollectives::wait_for_first_block(int rank, std::uint64_t number, std::
 void NodeCollectives::reduce_at_root(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                                      const Combine& combine, Header header) {
     const std::size_t block_bytes = block_bytes_of(buffer_bytes_) / combine.element_bytes * combine.element_bytes;
+    if (header) message_readers_.add(root);
     for (std::size_t offset = 0; offset < bytes; offset += block_bytes) {
         const std::uint64_t number = block_number_++;
         const std::size_t length = std::min(block_bytes, bytes - offset);
@@ -164,7 +178,8 @@ void NodeCollectives::reduce_at_root(int root, const std::byte* input, std::byte
             }
             combine_all(output + offset, length, combine);
         } else {
-            wait_for_room(number);
+            claim_block(number);
+            block_readers_.add(root);
             std::memcpy(block(rank_, number), input + offset, length);
             if (offset == 0)
                 begin_blocks(number, bytes, header);
@@ -185,7 +200,8 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
         const Slices slices = slices_of(index);
         const std::byte* source = input + blocks.offset(index);
         std::byte* target = block(rank_, blocks.first + index);
-        wait_for_room(blocks.first + index);
+        claim_block(blocks.first + index);
+        block_readers_.add_all();
         const std::size_t begin = slices.begin(rank_);
         const std::size_t end = slices.end(rank_);
         std::memcpy(target, source, begin);
@@ -195,6 +211,7 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
         else
             raise(area(rank_).ready, blocks.first + index + 1);
     };
+    if (header) message_readers_.add_all();
     copy_in(0);
     for (std::uint64_t index = 0; index < blocks.count; ++index) {
         if (index + 1 < blocks.count) copy_in(index + 1);
@@ -205,7 +222,7 @@ void NodeCollectives::reduce_by_slices(int root, const std::byte* input, std::by
         if (index == 0)
             for (int each = 0; each < ranks_; ++each) wait_for_first_block(each, number, bytes, header);
         else
-            wait_for_all<Area::ready_of>(number + 1, known_ready_);
+            wait_for_all_ready(number);
         for (int each = 0; each < ranks_; ++each)
             operands_[static_cast<std::size_t>(each)] =
                 (each == rank_ ? input + blocks.offset(index) : block(each, number)) + begin;

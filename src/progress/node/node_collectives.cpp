@@ -46,8 +46,17 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
       levels_(placement, rank, flat_ranks),
       single_copy_(desks(), rank, levels_, waiting_),
       operands_(static_cast<std::size_t>(placement.ranks())),
+      message_readers_(ranks_, tree_.is_flat()),
+      around_(tree_.groups().size() + 1, RankSet(ranks_)),
+      block_readers_(ranks_, tree_.is_flat()),
+      level_readers_(ranks_),
       accumulator_(accumulator != nullptr ? std::move(accumulator) : make_accumulator()) {
     waiting_.tell_areas(base_, area_bytes_);
+    for (std::size_t i = 0; i < tree_.groups().size(); ++i) {
+        around_[i + 1] = around_[i];
+        for (const int each : tree_.groups()[i].members) around_[i + 1].add(each);
+    }
+    for (const int each : levels_.readers()) level_readers_.add(each);
 }
 
 std::vector<std::byte*> NodeCollectives::desks() const {
@@ -106,8 +115,8 @@ void NodeCollectives::barrier() {
     else
         waiting_.until(area(groups[led].leader()).released[tree_.tier_of(led)], number);
     for (std::size_t i = led; i-- > 0;) raise(area(rank_).released[tree_.tier_of(i)], number);
-    known_done_ = operation_;
-    known_consumed_ = block_number_;
+    message_readers_.learn(operation_);
+    block_readers_.learn(block_number_);
     progress_sometimes();
 }
 

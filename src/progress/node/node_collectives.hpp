@@ -50,8 +50,8 @@
 //   others     who combines or gathers looks at each header before it reads; where one differs from its own,
 //              nothing is right any more: it gives up, and tells the others. Headers of portions have the length of one portion
 //
-// Slots and blocks are rings: no rank writes one again before all have said that they are done with what was in it. So a
-// root that runs ahead is held back, and nothing needs a barrier. Who has to wait for a place waits until half the ring is
+// Slots and blocks are rings: no rank writes one again before those who read it (place_readers.hpp) have said that they are done with what was in it.
+// So a root that runs ahead is held back, and nothing needs a barrier. Who has to wait for a place waits until half the ring is
 // free: where ranks share cores, a rank's turn is then good for many messages. Who is through a barrier, or has what all have combined, knows
 // without looking that all are done with everything before.
 //
@@ -76,6 +76,7 @@
 #include "progress/node/node_levels.hpp"
 #include "progress/node/node_sizes.hpp"
 #include "progress/node/node_tree.hpp"
+#include "progress/node/place_readers.hpp"
 #include "progress/node/single_copy.hpp"
 #include "progress/node/waiting.hpp"
 #include "topology/placement.hpp"
@@ -173,7 +174,8 @@ private:
     std::byte* block(int rank, std::uint64_t number) const;
     std::byte* result_slice(int rank, std::uint64_t number) const;
     template <Flag& (*flag_of)(Area&)>
-    void wait_for_all(std::uint64_t value, std::uint64_t& known);
+    void wait_for_readers(PlaceReaders& readers, std::uint64_t now, std::uint64_t over);
+    void wait_for_all_ready(std::uint64_t number);
 
     // Where a short message is, in the area of every rank that has one.
     struct ShortMessage {
@@ -191,10 +193,11 @@ private:
     Flag& header(int rank, std::uint64_t operation) const;
     Flag& header(int rank, std::uint64_t operation, std::size_t tier) const;
     static std::byte* message_in(Flag& header) { return reinterpret_cast<std::byte*>(&header + 1); }
-    // This rank's place, when all are done with what was there; then it may be read.
+    // This rank's place, when its readers are done with what was there. Who reads it next is added to them before it is published.
     void claim(std::uint64_t operation, std::uint64_t slots);
     std::byte* claim(const ShortMessage& message);
     void publish(std::uint64_t operation, std::size_t bytes);
+    void publish_up(std::size_t led, std::uint64_t operation, std::size_t bytes);
     template <typename Fill>
     void hand_down(std::size_t led, std::uint64_t operation, std::size_t length, std::size_t message_bytes,
                    Fill&& fill);
@@ -226,7 +229,7 @@ private:
         }
     };
     Blocks next_blocks(std::size_t bytes, std::size_t element_bytes);
-    void wait_for_room(std::uint64_t number);
+    void claim_block(std::uint64_t number);
     void begin_blocks(std::uint64_t number, std::size_t bytes, Header header);
     void wait_for_first_block(int rank, std::uint64_t number, std::size_t bytes, Header header);
     void combine_operands(std::size_t count, std::byte* result, std::size_t bytes, const Combine& combine) const;
@@ -249,9 +252,6 @@ private:
                           const Combine& combine, Header header);
 
     struct LevelBlock;
-    template <typename ForEachReader>
-    void wait_for_readers(std::uint64_t number, std::uint64_t first, std::uint64_t& known,
-                          ForEachReader&& for_each_reader);
     void pass_on_blocks(int root, const NodeBuffer& buffer, std::size_t bytes);
     void copy_in_operand(const LevelBlock& of);
     void wait_for_operand(int rank, std::size_t level, const LevelBlock& of);
@@ -301,13 +301,15 @@ private:
     std::vector<const std::byte*> operands_;  // of one combination, by rank
     NodeTree::Way way_{0, 0, 0};              // of the message whose length was waited for
     int since_progress_ = 0;
-    std::uint64_t operation_ = 0;       // so far, with messages
-    std::uint64_t known_done_ = 0;      // all ranks are done with that many of them, at least
-    std::uint64_t barriers_ = 0;        // so far
-    std::uint64_t block_number_ = 0;    // blocks so far
-    std::uint64_t known_consumed_ = 0;  // all are done with that many of them, at least
-    std::uint64_t known_ready_ = 0;     // all have copied that many in, at least
-    Accumulator accumulator_;           // short_bytes
+    std::uint64_t operation_ = 0;     // so far, with messages
+    PlaceReaders message_readers_;    // of this rank's places
+    std::vector<RankSet> around_;     // by number of groups around this rank: who is in the first ones
+    std::uint64_t barriers_ = 0;      // so far
+    std::uint64_t block_number_ = 0;  // blocks so far
+    PlaceReaders block_readers_;      // of this rank's blocks, and of its slices of results
+    RankSet level_readers_;           // as its levels have them
+    std::uint64_t known_ready_ = 0;   // all have copied that many in, at least
+    Accumulator accumulator_;         // short_bytes
 };
 
 }  // namespace hcoll

@@ -98,6 +98,7 @@ void NodeCollectives::gather_along_groups(int root, const NodeBuffer& portion, c
             std::memcpy(made + offset_of(run.begin - mine.begin, bytes), source, run.size() * bytes);
         });
         if (made != own) std::memcpy(own, made, message.bytes);
+        message_readers_.add(tree_.way_from(root).source);
         publish(operation, bytes);
     }
     finish(operation);
@@ -105,10 +106,12 @@ void NodeCollectives::gather_along_groups(int root, const NodeBuffer& portion, c
 
 void NodeCollectives::gather_slots(int root, const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes) {
     const std::uint64_t operation = operation_++;
-    if (rank_ == root)
+    if (rank_ == root) {
         take_portions(operation, portion, whole, bytes);
-    else
+    } else {
+        message_readers_.add(root);
         send_short(operation, portion, bytes);
+    }
     finish(operation);
 }
 
@@ -121,7 +124,8 @@ void NodeCollectives::gather_blocks(int root, const NodeBuffer& portion, const N
         const std::size_t length = std::min(block_bytes, bytes - offset);
         const bool is_announced = header && offset == 0;
         if (rank_ != root) {
-            wait_for_room(number);
+            claim_block(number);
+            block_readers_.add(root);
             portion.give(offset, length, block(rank_, number));
             begin_blocks(number, bytes, is_announced ? header : no_header);
         } else {
@@ -140,6 +144,7 @@ void NodeCollectives::gather_long(int root, const NodeBuffer& portion, const Nod
                                   std::size_t single_copy_from) {
     const std::uint64_t operation = operation_++;
     claim(operation, rings[0].slots);
+    message_readers_.add(root);
     if (!is_copied_once(bytes, single_copy_from)) {
         gather_blocks(root, portion, whole, bytes, operation);
     } else {
@@ -206,7 +211,8 @@ void NodeCollectives::scatter_blocks(int root, const NodeBuffer& whole, std::siz
         const std::uint64_t number = block_number_++;
         const std::size_t end = std::min(offset + block_bytes, all);
         const std::size_t middle = std::clamp(before_root, offset, end);
-        wait_for_room(number);
+        claim_block(number);
+        block_readers_.add_all();
         std::byte* target = block(root, number);
         whole.give(offset, middle - offset, target);
         whole.give(middle + bytes, end - middle, target + (middle - offset));
@@ -275,7 +281,7 @@ std::size_t NodeCollectives::scatter(int root, const NodeBuffer& whole, const No
 // ---- allgather ----
 
 // Up: where the whole is short, leaders have the portions of the ranks below them; else each has its own in its slot. Down: the whole, or that all
-// are there.
+// are there. Who has portions of all knows that all have begun, and are done with everything before.
 void NodeCollectives::allgather_in_groups(const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes) {
     const bool together = goes_along_groups(bytes);
     const std::uint64_t operation = operation_++;
@@ -289,7 +295,8 @@ void NodeCollectives::allgather_in_groups(const NodeBuffer& portion, const NodeB
         if (together) std::memcpy(made + offset_of(run.begin - mine.begin, bytes), source, run.size() * bytes);
     });
     if (made != own) std::memcpy(own, made, message.bytes);
-    publish(operation, bytes);
+    if (!together) message_readers_.add_all();
+    publish_up(led, operation, bytes);
 
     const std::uint64_t answer = operation_++;
     const std::size_t answer_bytes = together ? whole_bytes(bytes) : 0;
@@ -313,6 +320,7 @@ void NodeCollectives::allgather_in_groups(const NodeBuffer& portion, const NodeB
         take_whole(whole, bytes, received);
     else
         take_portions(operation, portion, whole, bytes);
+    message_readers_.learn(operation);
     finish(answer);
 }
 
@@ -320,7 +328,8 @@ void NodeCollectives::allgather_blocks(const NodeBuffer& portion, const NodeBuff
                                        Header header) {
     const Blocks blocks = next_blocks(bytes, 1);
     const auto copy_in = [&](std::uint64_t index) {
-        wait_for_room(blocks.first + index);
+        claim_block(blocks.first + index);
+        block_readers_.add_all();
         portion.give(blocks.offset(index), blocks.length(index), block(rank_, blocks.first + index));
         begin_blocks(blocks.first + index, bytes, index == 0 ? header : no_header);
     };
@@ -328,7 +337,7 @@ void NodeCollectives::allgather_blocks(const NodeBuffer& portion, const NodeBuff
     for (std::uint64_t index = 0; index < blocks.count; ++index) {
         if (index + 1 < blocks.count) copy_in(index + 1);
         const std::uint64_t number = blocks.first + index;
-        if (index != 0) wait_for_all<Area::ready_of>(number + 1, known_ready_);
+        if (index != 0) wait_for_all_ready(number);
         for (int step = 1; step < ranks_; ++step) {
             const int each = (rank_ + step) % ranks_;
             if (index == 0) wait_for_first_block(each, number, bytes, header);
@@ -336,12 +345,14 @@ void NodeCollectives::allgather_blocks(const NodeBuffer& portion, const NodeBuff
         }
         finish_block(number);
     }
+    block_readers_.learn(blocks.first);
 }
 
 void NodeCollectives::allgather_long(const NodeBuffer& portion, const NodeBuffer& whole, std::size_t bytes,
                                      std::size_t single_copy_from) {
     const std::uint64_t operation = operation_++;
     claim(operation, rings[0].slots);
+    message_readers_.add_all();
     if (!is_copied_once(bytes, single_copy_from)) {
         allgather_blocks(portion, whole, bytes, operation);
     } else {
@@ -353,6 +364,7 @@ void NodeCollectives::allgather_long(const NodeBuffer& portion, const NodeBuffer
             allgather_blocks(portion, whole, bytes, no_header);
     }
     keep_own(portion, 0, whole, offset_of(rank_, bytes), bytes);
+    message_readers_.learn(operation);
     finish(operation);
 }
 
@@ -364,6 +376,7 @@ void NodeCollectives::allgather(const NodeBuffer& portion, const NodeBuffer& who
     const std::uint64_t operation = operation_++;
     send_short(operation, portion, bytes);
     take_portions(operation, portion, whole, bytes);
+    message_readers_.learn(operation);
     finish(operation);
 }
 

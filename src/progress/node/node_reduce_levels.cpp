@@ -147,7 +147,6 @@ void NodeCollectives::copy_out_result(int root, const LevelBlock& of) {
 void NodeCollectives::reduce_by_levels(int root, const std::byte* input, std::byte* output, std::size_t bytes,
                                        const Combine& combine, Header header) {
     const Blocks blocks = next_blocks(bytes, combine.element_bytes);
-    std::uint64_t known = blocks.first;
     const auto block_of = [&](std::uint64_t index) {
         const std::size_t offset = blocks.offset(index);
         return LevelBlock{.number = blocks.first + index,
@@ -158,14 +157,13 @@ void NodeCollectives::reduce_by_levels(int root, const std::byte* input, std::by
                           .message_bytes = bytes,
                           .header = index == 0 ? header : no_header};
     };
-    const auto for_each_reader = [&](auto&& visit) {
-        for (const int each : levels_.readers()) visit(each);
-        if (root != no_root) visit(root);
-    };
     const auto copy_in = [&](std::uint64_t index) {
-        wait_for_readers(blocks.first + index, blocks.first, known, for_each_reader);
+        claim_block(blocks.first + index);
+        block_readers_.add(level_readers_);
+        if (root != no_root) block_readers_.add(root);
         copy_in_operand(block_of(index));
     };
+    if (header) message_readers_.add(level_readers_);
     copy_in(0);
     for (std::uint64_t index = 0; index < blocks.count; ++index) {
         if (index + 1 < blocks.count) copy_in(index + 1);
@@ -177,7 +175,7 @@ void NodeCollectives::reduce_by_levels(int root, const std::byte* input, std::by
         copy_out_result(root, of);
         finish_block(of.number);
     }
-    if (root == no_root || root == rank_) known_consumed_ = std::max(known_consumed_, blocks.first);
+    if (root == no_root || root == rank_) block_readers_.learn(blocks.first);
 }
 
 }  // namespace hcoll

@@ -67,6 +67,7 @@ void NodeCollectives::reduce_short(int root, const std::byte* input, std::byte* 
         combine_groups(tree_.groups().size(), input, message, between, output, combine);
     } else {
         combine_groups(tree_.groups_led(root), input, message, accumulator_.get(), claim(message), combine);
+        message_readers_.add(tree_.way_from(root).source);
         publish(message.operation, bytes);
     }
     finish(message.operation);
@@ -103,7 +104,7 @@ void NodeCollectives::allreduce_line(const std::byte* input, std::byte* output, 
     }
     if (line_of_last != own) wait_for(line_of_last);
     kernel(left, line_of_last + header_bytes, output, elements);
-    known_done_ = operation;
+    message_readers_.learn(operation);
     finish(operation);
 }
 
@@ -116,11 +117,11 @@ void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output,
     std::byte* own = claim(message);
     const std::size_t led = tree_.groups_led();
     combine_groups(led, input, message, accumulator_.get(), own, combine);
-    publish(message.operation, bytes);
+    publish_up(led, message.operation, bytes);
     const bool is_in_last = led + 1 == groups.size();
     if (is_in_last) combine_short(groups.back().members, rank_, own, message, output, combine);
     if (tree_.is_flat()) {
-        known_done_ = message.operation;
+        message_readers_.learn(message.operation);
         return finish(message.operation);
     }
 
@@ -133,7 +134,7 @@ void NodeCollectives::allreduce_short(const std::byte* input, std::byte* output,
     }
     if (led > 0) hand_down(led, answer, bytes, bytes, [&](std::byte* place) { std::memcpy(place, result, bytes); });
     if (!is_in_last) copy_shared(output, result, bytes);
-    known_done_ = message.operation;
+    message_readers_.learn(message.operation);
     finish(answer);
 }
 
@@ -159,6 +160,7 @@ void NodeCollectives::reduce_long(int root, const std::byte* input, std::byte* o
     claim(operation, rings[0].slots);
     if (is_copied_once(bytes, single_copy_from)) {
         // No share of a message is like another one's where lengths differ.
+        message_readers_.add_all();
         publish(operation, bytes);
         for (int each = 0; each < ranks_; ++each) wait_for_part(each, operation, bytes);
         reduce_single_copy(root, input, output, elements, combine);
