@@ -206,6 +206,13 @@ std::vector<Protocol> protocols_of_node_collectives() {
     with("lines of Bcast in groups", {3, 4}, true, {{What::bcast, word, 0}, {What::bcast, word, 1}});
     with("lines of Reduce in groups", {3, 4}, true, {{What::reduce, word, 0}, {What::reduce, word, 1}});
     with("lines of Allreduce in groups", {3}, true, {{What::allreduce, word}, {What::allreduce, word}});
+    // Of the rank alone in the last group, to whoever that is, or from it.
+    with("lines of Bcast in groups, used again", {3}, true,
+         {{What::bcast, word, 1}, {What::bcast, word, 1}, {What::bcast, word, 1}});
+    with("lines of Reduce in groups, used again", {3}, true,
+         {{What::reduce, word, 1}, {What::reduce, word, 1}, {What::reduce, word, 1}});
+    with("lines of Gather, then of Bcast, in groups, used again", {3}, true,
+         {{What::gather, word, 1}, {What::bcast, word, 0}, {What::bcast, word, 0}});
     for (const auto& [what, of] :
          {std::pair{What::gather, " of Gather"}, {What::scatter, " of Scatter"}, {What::allgather, " of Allgather"}}) {
         const std::string name = of;

@@ -31,7 +31,22 @@ TEST(PlaceReaders, AreThoseSinceTheUsesThatAreOver) {
         PlaceReaders readers(ranks, false);
         std::vector<std::set<int>> read;          // by use
         std::array<std::uint64_t, ranks> done{};  // uses, of each rank
+        const auto add = [&] {
+            read.emplace_back();
+            for (std::size_t i = random() % 4; i > 0; --i) {
+                const auto rank = static_cast<int>(random() % ranks);
+                readers.add(rank);
+                read.back().insert(rank);
+            }
+        };
         for (std::uint64_t use = 0; use < 100; ++use) {
+            const bool before = random() % 4 == 0;  // whoever comes first
+            if (before) add();
+            if (random() % 8 == 0) {
+                const std::uint64_t over = use - random() % (use + 1);
+                for (std::uint64_t& uses : done) uses = std::max(uses, over);
+                readers.learn(over);
+            }
             if (random() % 4 == 0) {
                 const std::uint64_t over = use - random() % (use + 1);
                 std::set<int> visited;
@@ -47,12 +62,7 @@ TEST(PlaceReaders, AreThoseSinceTheUsesThatAreOver) {
                     for (const int rank : read[each]) ASSERT_GT(done.at(static_cast<std::size_t>(rank)), each);
                 ASSERT_LE(readers.known(), use);
             }
-            read.emplace_back();
-            for (std::size_t i = random() % 4; i > 0; --i) {
-                const auto rank = static_cast<int>(random() % ranks);
-                readers.add(rank);
-                read.back().insert(rank);
-            }
+            if (!before) add();
         }
     }
 }
@@ -309,6 +319,21 @@ TEST(PlaceReaders, OfCollectivesAreAllOfThem) {
         }
         ASSERT_EQ(run_row(Placement(seats), round % 2 == 0, random_row(ranks, random)), "") << "round " << round;
     }
+}
+
+// A reader that comes to each look of who writes just in time, and is in its last call when others write.
+TEST(PlaceReaders, WhoIsJustInTimeStayOnes) {
+    constexpr int ranks = 20;
+    constexpr int reader = 5;
+    constexpr std::size_t bytes = 3'000;
+    constexpr std::size_t gathers = 17;
+    Row row{{}, {}, {}, reader};
+    for (std::size_t i = 0; i < gathers + 16; ++i) {
+        row.calls.push_back(i < gathers ? Call{Call::gather, reader, bytes} : Call{Call::bcast, 0, bytes});
+        row.stops_before.push_back(false);
+        row.stops_within.push_back(i < gathers && i > 0 && i % 4 == 0);
+    }
+    EXPECT_EQ(run_row(Placement::one_node(ranks), true, row), "");
 }
 
 }  // namespace

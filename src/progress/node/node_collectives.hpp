@@ -193,7 +193,7 @@ private:
     Flag& header(int rank, std::uint64_t operation) const;
     Flag& header(int rank, std::uint64_t operation, std::size_t tier) const;
     static std::byte* message_in(Flag& header) { return reinterpret_cast<std::byte*>(&header + 1); }
-    // This rank's place, when its readers are done with what was there. Who reads it next is added to them before it is published.
+    // This rank's place, when its readers are done with what was there. Who reads it next is added to them afterwards.
     void claim(std::uint64_t operation, std::uint64_t slots);
     std::byte* claim(const ShortMessage& message);
     void publish(std::uint64_t operation, std::size_t bytes);

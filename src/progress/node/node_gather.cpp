@@ -109,8 +109,8 @@ void NodeCollectives::gather_slots(int root, const NodeBuffer& portion, const No
     if (rank_ == root) {
         take_portions(operation, portion, whole, bytes);
     } else {
-        message_readers_.add(root);
         send_short(operation, portion, bytes);
+        message_readers_.add(root);
     }
     finish(operation);
 }

@@ -57,7 +57,7 @@ public:
     std::uint64_t known() const { return known_; }
     void learn(std::uint64_t uses) { known_ = std::max(known_, uses); }
 
-    // Those who read what is written next.
+    // Those who read what is written in this use: what it is written over has been settled.
     void add(int rank) {
         if (is_noted_) recent_.add(rank);
     }
@@ -73,7 +73,8 @@ public:
         std::uint64_t over = now;
         earlier_.for_each([&](int rank) { over = std::min<std::uint64_t>(over, until(rank)); });
         learn(over);
-        if (is_noted_ && known_ >= settled_) earlier_ = recent_;
+        // Who was added before this use was settled, though it reads it, is among the earlier ones: so they stay where that may be.
+        if (is_noted_ && known_ > settled_) earlier_ = recent_;
         recent_.clear();
         settled_ = now;
     }
