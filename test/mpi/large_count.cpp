@@ -33,7 +33,7 @@ std::size_t available_memory() {
     return available;
 }
 
-// Another one for each element, whose sums do not overflow; nothing that takes longer than memory does.
+// Another one for each element, whose sums over a few ranks do not overflow; nothing that takes longer than memory does.
 std::int64_t value_at(int rank, std::size_t i) { return static_cast<std::int64_t>(i * 2654435761U) + rank * 7; }
 
 class LargeMessages {

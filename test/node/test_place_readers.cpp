@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -322,7 +323,7 @@ TEST(PlaceReaders, OfCollectivesAreAllOfThem) {
 }
 
 // A reader that comes to each look of who writes just in time, and is in its last call when others write.
-TEST(PlaceReaders, WhoIsJustInTimeStayOnes) {
+TEST(PlaceReaders, WhoIsJustInTimeStaysOne) {
     constexpr int ranks = 20;
     constexpr int reader = 5;
     constexpr std::size_t bytes = 3'000;

@@ -8,7 +8,7 @@ namespace hcoll {
 
 using namespace node_area;
 
-// Readers are noted.
+// Who reads it is noted by whoever calls this.
 void NodeCollectives::send_short(std::uint64_t operation, const NodeBuffer& buffer, std::size_t bytes) {
     const ShortMessage message = place_of(operation, bytes);
     buffer.give(0, bytes, claim(message));
