@@ -89,7 +89,7 @@ def explained(arguments, job, what, most_incomplete=0):
 
 
 def check_late_rank(document, what):
-    """The last rank is late in each Allreduce, by some milliseconds."""
+    """The last rank is late in each Allreduce, by far longer than ranks wait for a core."""
     late = document["late_ranks"][0]
     expect(late["rank"] == RANKS - 1, f"{what}: who is late", json.dumps(document["late_ranks"]))
     expect(all(place["seconds_waiting_for_late_ranks"] <= place["seconds"] for place in document["places"]),

@@ -3,7 +3,7 @@
 //
 //   --rounds N       rounds of calls (default 20)
 //   --late RANK      is late in each round (default: the last one; -1: nobody)
-//   --late-by MS     by so many milliseconds (default: 3)
+//   --late-by MS     by so many milliseconds (default: 30: ranks that wait for a core are late by some, too)
 //   --go-to FOLDER   where the program goes after MPI_Init
 //   --end finalize|exit|kill|abort    how the first rank ends (default: finalize)
 #include "../support/program.hpp"
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     Program program(argc, argv, "traced");
     const int rounds = static_cast<int>(program.options().number("--rounds", 20));
     const int late = static_cast<int>(program.options().number("--late", program.size() - 1));
-    const std::chrono::milliseconds late_by(program.options().number("--late-by", 3));
+    const std::chrono::milliseconds late_by(program.options().number("--late-by", 30));
     const std::string folder = program.options().text("--go-to", "");
     const std::string end = program.options().text("--end", "finalize");
     program.options().reject_rest();

@@ -73,7 +73,42 @@ private:
         if (places.back().second - places.front().first > 10 * longest) return false;
         for (std::size_t i = 1; i < places.size(); ++i)
             if (places[i].first < places[i - 1].second) return false;
-        return true;
+        return vendor_packs(made, extent);
+    }
+
+    // Whether the MPI library itself finds the values where they are, and in their order. Open MPI 4.1 does not with one in some 20,000 types
+    // (values of a struct's member that lie in order but for neighbors that change places).
+    static bool vendor_packs(const Made& made, std::ptrdiff_t extent) {
+        constexpr std::ptrdiff_t items = 3;
+        MPI_Datatype type = made.handle;
+        check(MPI_Type_commit(&type));
+        std::ptrdiff_t first = 0;
+        std::ptrdiff_t end = 0;
+        for (const Part& part : made.parts) {
+            first = std::min(first, part.offset);
+            end = std::max(end, part.offset + static_cast<std::ptrdiff_t>(part.size));
+        }
+        std::vector<std::byte> memory(static_cast<std::size_t>(end - first + (items - 1) * extent));
+        Random values(memory.size());
+        for (std::byte& each : memory) each = static_cast<std::byte>(values.below(256));
+        std::vector<std::byte> packed;
+        std::vector<std::byte> unpacked(memory.size());
+        for (std::ptrdiff_t item = 0; item < items; ++item)
+            for (const Part& part : made.parts) {
+                const std::ptrdiff_t place = item * extent + part.offset - first;
+                packed.insert(packed.end(), memory.begin() + place,
+                              memory.begin() + place + static_cast<std::ptrdiff_t>(part.size));
+                std::copy_n(memory.begin() + place, part.size, unpacked.begin() + place);
+            }
+        const int length = static_cast<int>(packed.size());
+        std::vector<std::byte> vendors(packed.size());
+        int position = 0;
+        check(MPI_Pack(memory.data() - first, items, type, vendors.data(), length, &position, MPI_COMM_SELF));
+        if (position != length || vendors != packed) return false;
+        std::vector<std::byte> apart(memory.size());
+        position = 0;
+        check(MPI_Unpack(packed.data(), length, &position, apart.data() - first, items, type, MPI_COMM_SELF));
+        return apart == unpacked;
     }
 
     static Layout layout_of(Made made) {
