@@ -2,6 +2,7 @@
 """What programs say of themselves (--help), taken apart: manual pages and completions are made from it, so that nothing is said twice."""
 
 import dataclasses
+import os
 import re
 import subprocess
 
@@ -23,9 +24,10 @@ class Program:
 
 
 def _options_of(lines):
-    """CLI11's list: two spaces, the names, and after at least two more (or on the next line) the text, which may go on below."""
+    """CLI11's list, and argparse's: two spaces, the names, and after at least two more (or on the next line) the text, which may go on below."""
     options = []
     for line in lines:
+        line = re.sub(r"^  (-\w), --", r"  \1,--", line)
         begin = re.match(r"  (-\S+)(.*)$", line)
         if begin:
             rest = re.match(r"(.*?)(?:\s{2,}(.*))?$", begin.group(2))
@@ -48,7 +50,11 @@ def _head_options_of(text):
 
 def of_program(name, command):
     """Program, from what `command --help` prints."""
-    text = subprocess.run([*command, "--help"], check=True, capture_output=True, text=True, timeout=60).stdout
+    text = subprocess.run([*command, "--help"], check=True, capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "1000"}).stdout
+    if "\noptions:\n" in text:  # argparse: the usage, what it is about, options, and what follows
+        before, _, rest = text.partition("\noptions:\n")
+        listed, _, after = rest.partition("\n\n")
+        return Program(name, before.partition("\n\n")[2].strip(), _options_of(listed.splitlines()), after.strip())
     if "\nOptions:\n" not in text:
         about, _, rest = text.partition("\n\n")
         return Program(name, about.strip(), _head_options_of(rest), rest)

@@ -85,8 +85,11 @@ def program_page(version, program):
         for option in program.options:
             names = ", ".join(escaped(name) for name in option.names)
             body.append(f".TP\n.BI \"{names}\" \" {escaped(option.value)}\"\n{escaped(option.text)}")
-        if program.after:
-            body.append(f".SH NOTES\n{escaped(program.after)}")
+        examples, _, notes = program.after.partition("\n\n") if program.after.startswith("examples:") else ("", "", program.after)
+        if examples:
+            body.append(f".SH EXAMPLES\n.nf\n{escaped(examples.partition(chr(10))[2])}\n.fi")
+        if notes:
+            body.append(f".SH NOTES\n{escaped(notes)}")
     else:
         body.append(f".SH USAGE\n.nf\n{escaped(program.after)}\n.fi")
     body.append(".SH SEE ALSO\n.BR libhcoll (7)")

@@ -39,5 +39,10 @@ class Libhcoll(CMakePackage):
             self.define_from_variant("HCOLL_SIMULATION", "simulation"),
         ]
 
+    @run_after("install", when="+simulation")
+    def install_simulation(self):
+        cmake = Executable(self.spec["cmake"].prefix.bin.cmake)
+        cmake("--install", self.build_directory, "--component", "simulation")
+
     def setup_run_environment(self, env):
         env.append_path("LD_PRELOAD", join_path(self.prefix.lib, "libhcoll.so"))

@@ -9,14 +9,15 @@ from . import candidates, output, runs, tune
 from .machines import SOURCE, Machine, Mistake, machine_file, machine_names
 
 PEERS = ("ompi", "mvapich2", "impi", "mpich")
+DESCRIPTION = "Collectives of thousands of ranks on a simulated machine, beside those of other MPI libraries. See docs/simulation.md."
 SUFFIXES = {"k": 10, "m": 20, "g": 30}
 
 EPILOG = """examples:
-  scripts/simulate --machine stampede2 --ranks 1536 --collective bcast --bytes 4M --algorithm han:network=two_tree,node=flat --peers ompi,mvapich2,impi
-  scripts/simulate --machine shaheen2 --ranks 4096 --collective allreduce --bytes 8:1M:8 --best --peers ompi --plot allreduce.png
-  scripts/simulate --machine cori --ranks 64 --collective reduce --bytes 64k --algorithm han --check
-  scripts/simulate --machine stampede2 --ranks 1536 --collective bcast --bytes 8:4M:4 --algorithm auto --table stampede2.json
-  scripts/simulate tune --help
+  {name} --machine stampede2 --ranks 1536 --collective bcast --bytes 4M --algorithm han:network=two_tree,node=flat --peers ompi,mvapich2,impi
+  {name} --machine shaheen2 --ranks 4096 --collective allreduce --bytes 8:1M:8 --best --peers ompi --plot allreduce.png
+  {name} --machine cori --ranks 64 --collective reduce --bytes 64k --algorithm han --check
+  {name} --machine stampede2 --ranks 1536 --collective bcast --bytes 8:4M:4 --algorithm auto --table stampede2.json
+  {name} tune --help
 
 exit status: 0, 1 for a wrong result (--check) or a subject of the library's that has none, 2 for a mistake on the command line,
 130 after Ctrl-C. A simulation is deterministic: the same command prints the same numbers. All about it: docs/simulation.md."""
@@ -48,8 +49,8 @@ def read_sizes(text):
     return sorted(sizes)
 
 
-def _parser():
-    parser = argparse.ArgumentParser(prog="scripts/simulate", description=sys.modules["__main__"].__doc__, epilog=EPILOG,
+def _parser(name, build):
+    parser = argparse.ArgumentParser(prog=name, description=DESCRIPTION, epilog=EPILOG.replace("{name}", name),
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machine", required=True, metavar="NAME", help=f"{', '.join(machine_names())}, or a file (a name with a /)")
     parser.add_argument("--ranks", type=int, required=True, metavar="N", help="they fill node after node")
@@ -77,7 +78,7 @@ def _parser():
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for each subject (default: 600)")
     parser.add_argument("--json", default="", metavar="FILE", help="write the results there")
     parser.add_argument("--plot", default="", metavar="FILE", help="draw them there: .png or .svg (gnuplot)")
-    parser.add_argument("--build", default=os.path.join(SOURCE, "build"), metavar="DIR", help="where the library was built")
+    parser.add_argument("--build", default=build, metavar="DIR", help="where the library was built")
     return parser
 
 
@@ -141,14 +142,14 @@ def simulate(options):
     return 1 if any(run.problem for run in done if run.own) else 0
 
 
-def main(arguments):
+def main(arguments, name="scripts/simulate", build=os.path.join(SOURCE, "build")):
+    """`name` is what it was called by; the programs that simulate are in `build`/bin."""
     is_tune = arguments[:1] == ["tune"]
-    name = "scripts/simulate tune" if is_tune else "scripts/simulate"
     try:
-        return tune.main(arguments[1:]) if is_tune else simulate(_parser().parse_args(arguments))
+        return tune.main(arguments[1:], name, build) if is_tune else simulate(_parser(name, build).parse_args(arguments))
     except Mistake as mistake:
-        print(f"{name}: {mistake}", file=sys.stderr)
+        print(f"{name + ' tune' * is_tune}: {mistake}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"{name}: interrupted; {'--resume goes on' if is_tune else 'the simulation was ended'}", file=sys.stderr)
+        print(f"{name + ' tune' * is_tune}: interrupted; {'--resume goes on' if is_tune else 'the simulation was ended'}", file=sys.stderr)
         return 130

@@ -12,14 +12,14 @@ import threading
 import time
 
 from . import runs
-from .machines import SOURCE, Machine, Mistake, machine_file, machine_names
+from .machines import Machine, Mistake, machine_file, machine_names
 
 EPILOG = """examples:
-  scripts/simulate tune --machine stampede2 --nodes 1,2,4,8,16,32 --ranks-per-node 48 --output stampede2.json
-  scripts/simulate tune --machine shaheen2 --nodes 64 --ranks-per-node 12 --collectives bcast --compare --report methods.json
+  {name} tune --machine stampede2 --nodes 1,2,4,8,16,32 --ranks-per-node 48 --output stampede2.json
+  {name} tune --machine shaheen2 --nodes 64 --ranks-per-node 12 --collectives bcast --compare --report methods.json
 
 All options that are not named here are hcoll-tune's: --sizes, --method, --heuristics, --algorithms, --vary.
-The table is used by scripts/simulate --algorithm auto --table FILE, or LIBHCOLL_TABLE=FILE. All about it: docs/tuning.md."""
+The table is used by {name} --algorithm auto --table FILE, or LIBHCOLL_TABLE=FILE. All about it: docs/tuning.md."""
 
 INCOMPLETE = 4  # exit status of hcoll-simulate-tune: an interrupt, or the time was over
 
@@ -41,8 +41,8 @@ def _seconds(text):
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
 
 
-def _parser():
-    parser = argparse.ArgumentParser(prog="scripts/simulate tune", description=__doc__, epilog=EPILOG,
+def _parser(name, build):
+    parser = argparse.ArgumentParser(prog=name + " tune", description=__doc__, epilog=EPILOG.replace("{name}", name),
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machine", required=True, metavar="NAME", help=f"{', '.join(machine_names())}, or a file (a name with a /)")
     parser.add_argument("--nodes", default="1,2,4,8", metavar="NUMBERS", help="(default: 1,2,4,8)")
@@ -56,7 +56,7 @@ def _parser():
     parser.add_argument("--explain", action="store_true", help="say what would be simulated and what is left out, and simulate nothing")
     parser.add_argument("--time", default="", metavar="TIME", help="end after so long, with what there is by then: 90, 10m, 2h")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="layouts that are simulated at once (default: 1)")
-    parser.add_argument("--build", default=os.path.join(SOURCE, "build"), metavar="DIR", help="where the library was built")
+    parser.add_argument("--build", default=build, metavar="DIR", help="where the library was built")
     return parser
 
 
@@ -197,7 +197,7 @@ class Parts:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def tune(options, passed_on):
+def tune(options, passed_on, name):
     path = machine_file(options.machine)
     machine = Machine(path)
     binary = runs.program(options.build, "hcoll-simulate-tune")
@@ -221,7 +221,7 @@ def tune(options, passed_on):
     if options.explain:
         return 0
     if not options.compare and (table := _merge(parts.tables(), ["entries"])) is not None:
-        table["command"] = " ".join(["scripts/simulate tune", *sys.argv[2:]])
+        table["command"] = " ".join([name, *sys.argv[1:]])
         if not options.resume and os.path.isfile(options.output):
             os.replace(options.output, _free_name(options.output))
         _write(table, options.output)
@@ -236,6 +236,6 @@ def tune(options, passed_on):
     return 0
 
 
-def main(arguments):
-    options, passed_on = _parser().parse_known_args(arguments)
-    return tune(options, passed_on)
+def main(arguments, name, build):
+    options, passed_on = _parser(name, build).parse_known_args(arguments)
+    return tune(options, passed_on, name)

@@ -153,6 +153,23 @@ class Machines(unittest.TestCase):
                 self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
 
 
+class Installed(unittest.TestCase):
+    def test_it_runs_from_anywhere(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["cmake", "--install", simulation.BUILD, "--component", "simulation", "--prefix", os.path.join(folder, "prefix")],
+                           capture_output=True, check=True)
+            moved = os.path.join(folder, "moved")
+            os.rename(os.path.join(folder, "prefix"), moved)
+            program = os.path.join(moved, "bin", "hcoll-simulate")
+            done = subprocess.run([program, "--machine", "stampede2", "--ranks", "96", "--collective", "bcast", "--algorithm", "binomial"],
+                                  capture_output=True, text=True, timeout=300, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+            self.assertIn("stampede2", done.stdout.lower())
+            done = subprocess.run([program, "tune", "--machine", "nowhere"], capture_output=True, text=True, timeout=300, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertTrue(done.stderr.startswith("hcoll-simulate tune: 'nowhere' is no machine"), done.stderr)
+
+
 class Memory(unittest.TestCase):
     def test_peers_share_what_nobody_looks_at(self):
         # Each rank of it takes 64 MB for what it receives: 6 GB together.
