@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -217,15 +218,17 @@ TEST(SingleCopy, IsLeftAloneByAllWhereOneRankIsRefused) {
             const std::byte* seen = memory_->look(rank, address, bytes, place);
             if (how_ == 5) place[0] ^= std::byte{1};  // another process
             // Mapped once, and never told that it has changed.
-            if (how_ == 6 && first_.empty()) first_.assign(place, place + bytes);
-            if (how_ == 6) std::copy(first_.begin(), first_.end(), place);
+            if (how_ == 6) {
+                const auto first = first_.try_emplace({rank, address}, place, place + bytes).first;
+                std::copy(first->second.begin(), first->second.end(), place);
+            }
             return seen;
         }
 
     private:
         std::unique_ptr<PeerMemory> memory_;
         int how_;
-        std::vector<std::byte> first_;
+        std::map<std::pair<int, std::uint64_t>, std::vector<std::byte>> first_;
     };
     for (int how = 0; how <= 7; ++how) {
         Outcome outcome;
@@ -235,6 +238,83 @@ TEST(SingleCopy, IsLeftAloneByAllWhereOneRankIsRefused) {
         });
         EXPECT_EQ(outcome.proven, how == 0 ? 3 : 0) << how;
     }
+}
+
+// How often it is asked, of whom; of one rank it finds another process's memory.
+class WatchedMemory : public PeerMemory {
+public:
+    WatchedMemory(std::unique_ptr<PeerMemory> memory, int stranger) : memory_(std::move(memory)), stranger_(stranger) {}
+    [[nodiscard]] Key key() const override { return memory_->key(); }
+    int connect(int rank, const Key& key) override {
+        ++calls;
+        return memory_->connect(rank, key);
+    }
+    int read(int rank, std::uint64_t address, std::byte* to, std::size_t bytes) override {
+        note(rank);
+        return memory_->read(rank, address, to, bytes);
+    }
+    int write(int rank, std::uint64_t address, const std::byte* from, std::size_t bytes) override {
+        note(rank);
+        return memory_->write(rank, address, from, bytes);
+    }
+    const std::byte* look(int rank, std::uint64_t address, std::size_t bytes, std::byte* place) override {
+        if (rank == stranger_ && bytes == sizeof(std::uint64_t)) {
+            ++meetings;
+            std::fill(place, place + bytes, std::byte{42});
+            return place;
+        }
+        note(rank);
+        return memory_->look(rank, address, bytes, place);
+    }
+
+    int calls = 0;
+    int meetings = 0;            // with the stranger's word
+    int copies_of_stranger = 0;  // of anything else of it
+
+private:
+    void note(int rank) {
+        ++calls;
+        if (rank == stranger_) ++copies_of_stranger;
+    }
+    std::unique_ptr<PeerMemory> memory_;
+    int stranger_;
+};
+
+TEST(SingleCopy, IsSetUpWithAsManyCallsWhateverTheNumberOfRanks) {
+    if (!has_cma()) GTEST_SKIP() << no_cma;
+    const auto most_calls = [](int ranks) {
+        std::atomic<int> most{0};
+        run_ranks(Placement::one_node(ranks), buffer_bytes, true, [&](NodeCollectives& node, int) {
+            auto memory = std::make_shared<WatchedMemory>(make_cma_memory(ranks), -1);
+            EXPECT_TRUE(node.use_single_copy(memory));
+            int now = most;
+            while (now < memory->calls && !most.compare_exchange_weak(now, memory->calls)) {
+            }
+        });
+        return most.load();
+    };
+    const int of_few = most_calls(4);
+    EXPECT_LE(of_few, 12);
+    EXPECT_EQ(most_calls(16), of_few);
+}
+
+// A process of the same number in another namespace: what set-up does not look at is looked at before it is used.
+TEST(SingleCopy, TouchesNoProcessThatIsNotTheOne) {
+    if (!has_cma()) GTEST_SKIP() << no_cma;
+    constexpr int ranks = 5;
+    constexpr int reader = 3;
+    constexpr int stranger = 1;
+    std::shared_ptr<WatchedMemory> memory;
+    std::vector<std::string> problems(ranks);
+    run_ranks(Placement::one_node(ranks), buffer_bytes, true, [&](NodeCollectives& node, int rank) {
+        std::shared_ptr<PeerMemory> own = make_cma_memory(ranks);
+        if (rank == reader) own = memory = std::make_shared<WatchedMemory>(make_cma_memory(ranks), stranger);
+        EXPECT_TRUE(node.use_single_copy(own));
+        problems[static_cast<std::size_t>(rank)] = run_rank(node, rank, ranks, 1, 100'000);
+    });
+    EXPECT_EQ(problems, std::vector<std::string>(ranks));
+    EXPECT_GT(memory->meetings, 1);
+    EXPECT_EQ(memory->copies_of_stranger, 0);
 }
 
 // Copies, but takes its time.

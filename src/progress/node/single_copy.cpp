@@ -8,7 +8,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <new>
 #include <thread>
+#include <utility>
 
 #include "base/check.hpp"
 #include "progress/node/memory_units.hpp"
@@ -78,7 +80,7 @@ struct SingleCopy::Desk {
     // So many pieces of all broadcasts along levels are in its buffer, or will not be (see `failed`).
     alignas(cache_line_bytes) Flag here;
     // For the test.
-    alignas(cache_line_bytes) PeerMemory::Key key;
+    alignas(cache_line_bytes) ProvenMemory::Identity identity;
     std::uint64_t probe;
     std::uint64_t secret;
 };
@@ -97,23 +99,42 @@ SingleCopy::~SingleCopy() = default;
 
 // ---- the test ----
 
+// Whose memory a rank looks at when single copies are set up: the next rank's, so that each is looked at, and that of the first, so that ranks of
+// different containers or users notice. Whatever else is used is proven then (ProvenMemory).
+bool SingleCopy::is_tested(int reader, int owner) const {
+    return reader != owner && (owner == (reader + 1) % ranks_ || owner == 0);
+}
+
 bool SingleCopy::prove(std::shared_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree) {
     const std::size_t bytes = probe_bytes(ranks_);
     constexpr int protection = PROT_READ | PROT_WRITE;
     void* probe = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const bool has_probe = probe != MAP_FAILED;
-    if (memory != nullptr) desk(rank_).key = memory->key();
-    bool is_good = agree(memory != nullptr && has_probe);
-    if (is_good) is_good = test_words(*memory, static_cast<std::byte*>(probe), true, agree);
+    const std::shared_ptr<ProvenMemory> proven = has_probe ? identified(std::move(memory)) : nullptr;
+    if (proven != nullptr) desk(rank_).identity = proven->identity();
+    bool is_good = agree(proven != nullptr);
+    for (int each = 0; each < ranks_ && is_good; ++each) proven->learn(each, desk(each).identity);
+    if (is_good) is_good = test_words(*proven, static_cast<std::byte*>(probe), agree);
     if (is_good) {
         // Other memory at the same address: who has mapped it must see that.
         const void* replaced = mmap(probe, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-        is_good = agree(replaced != MAP_FAILED) && test_words(*memory, static_cast<std::byte*>(probe), false, agree);
+        is_good = agree(replaced != MAP_FAILED) && test_words(*proven, static_cast<std::byte*>(probe), agree);
     }
-    if (is_good) is_good = agree(has_pieces(*memory));
-    if (is_good) adopt(std::move(memory));
+    if (is_good) is_good = agree(has_pieces(*proven));
+    if (is_good) adopt(proven);
     if (has_probe) munmap(probe, bytes);
     return is_good;
+}
+
+// nullptr where there is no memory for it, or no word that nobody else knows.
+std::shared_ptr<ProvenMemory> SingleCopy::identified(std::shared_ptr<PeerMemory> memory) const {
+    std::uint64_t word = 0;
+    if (memory == nullptr || getrandom(&word, sizeof word, 0) != sizeof word) return nullptr;
+    try {
+        return std::make_shared<ProvenMemory>(std::move(memory), word, ranks_);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
 }
 
 bool SingleCopy::has_pieces(PeerMemory& memory) const {
@@ -130,8 +151,7 @@ void SingleCopy::adopt(std::shared_ptr<PeerMemory> memory) {
     memory_ = std::move(memory);
 }
 
-bool SingleCopy::test_words(PeerMemory& memory, std::byte* probe, bool is_first,
-                            const std::function<bool(bool)>& agree) {
+bool SingleCopy::test_words(PeerMemory& memory, std::byte* probe, const std::function<bool(bool)>& agree) {
     Desk& own = desk(rank_);
     std::uint64_t secret = 0;
     const bool has_secret = getrandom(&secret, sizeof secret, 0) == sizeof secret;
@@ -141,14 +161,11 @@ bool SingleCopy::test_words(PeerMemory& memory, std::byte* probe, bool is_first,
     if (!agree(has_secret)) return false;
     bool is_good = true;
     for (int each = 0; each < ranks_ && is_good; ++each) {
-        if (each == rank_) continue;
+        if (!is_tested(rank_, each)) continue;
         const Desk& theirs = desk(each);
-        if (is_first) is_good = memory.connect(each, theirs.key) == 0;
         std::uint64_t word = 0;
-        const std::byte* seen =
-            is_good ? memory.look(each, theirs.probe, sizeof word, reinterpret_cast<std::byte*>(&word)) : nullptr;
+        const std::byte* seen = memory.look(each, theirs.probe, sizeof word, reinterpret_cast<std::byte*>(&word));
         if (seen != nullptr && seen != reinterpret_cast<std::byte*>(&word)) std::memcpy(&word, seen, sizeof word);
-        // Nothing is written into a process that is not known to be the one.
         if (seen == nullptr || word != theirs.secret) {
             is_good = false;
             continue;
@@ -161,7 +178,7 @@ bool SingleCopy::test_words(PeerMemory& memory, std::byte* probe, bool is_first,
     for (int each = 0; each < ranks_; ++each) {
         std::uint64_t answer = 0;
         std::memcpy(&answer, probe + sizeof answer * (static_cast<std::size_t>(each) + 1), sizeof answer);
-        is_good = is_good && (each == rank_ || answer == answer_of(each, secret));
+        is_good = is_good && (!is_tested(each, rank_) || answer == answer_of(each, secret));
     }
     return agree(is_good);
 }

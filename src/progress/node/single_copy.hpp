@@ -42,7 +42,7 @@
 
 #include "progress/engine/combine.hpp"
 #include "progress/node/node_levels.hpp"
-#include "progress/node/peer_memory.hpp"
+#include "progress/node/proven_memory.hpp"
 #include "progress/node/waiting.hpp"
 
 namespace hcoll {
@@ -63,9 +63,9 @@ public:
     SingleCopy(const SingleCopy&) = delete;
     SingleCopy& operator=(const SingleCopy&) = delete;
 
-    // Takes that memory, if each rank can read and write a word that it does not know of each other rank's. nullptr: this rank
-    // has none. `agree(here)` is true where it is called with true on all ranks, and none returns before all have called
-    // it. All ranks get the same answer; false leaves everything as it was.
+    // Takes that memory, if each rank can read and write a word that it does not know of the next rank's and of the first one's. Each other rank's is
+    // proven before it is used (ProvenMemory). nullptr: this rank has none. `agree(here)` is true where it is called with true on all ranks, and none
+    // returns before all have called it. All ranks get the same answer; false leaves everything as it was.
     bool prove(std::shared_ptr<PeerMemory> memory, const std::function<bool(bool)>& agree);
     // What was proven by others of the same processes, in the same order; the same on all ranks. No two that share it are in collectives at the same
     // time.
@@ -129,7 +129,9 @@ private:
                        std::size_t bytes, const Combine& combine);
     const std::byte* look(int rank, std::uint64_t message, const std::byte* input, std::size_t offset,
                           std::size_t bytes, std::byte* place);
-    bool test_words(PeerMemory& memory, std::byte* probe, bool is_first, const std::function<bool(bool)>& agree);
+    bool is_tested(int reader, int owner) const;
+    std::shared_ptr<ProvenMemory> identified(std::shared_ptr<PeerMemory> memory) const;
+    bool test_words(PeerMemory& memory, std::byte* probe, const std::function<bool(bool)>& agree);
     // Leaves a message before its time; returns when those that are in it have left it, too.
     class Leaving;
     Share share(int rank, int root, std::size_t elements, std::size_t element_bytes) const;

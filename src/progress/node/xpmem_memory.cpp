@@ -49,8 +49,8 @@ const Xpmem* load_xpmem() {
         if (handle == nullptr) return nullptr;
         static Xpmem functions;
         bool has_all = true;
-        const auto find = [&](auto& function, const char* name) {
-            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+        const auto find = [&](auto& function, const char* symbol) {
+            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, symbol));
             has_all = has_all && function != nullptr;
         };
         find(functions.make, "xpmem_make");
