@@ -381,11 +381,17 @@ HCOLL_MPI_FUNCTION(int, Allreduce_c,
 HCOLL_MPI_FUNCTION(int, Allreduce_init,
                    (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                     MPI_Info info, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Allreduce_init_c,
+                   (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                    MPI_Comm comm, MPI_Info info, MPI_Request* request))
 HCOLL_MPI_FUNCTION(int, Barrier, (MPI_Comm comm))
 HCOLL_MPI_FUNCTION(int, Bcast, (void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm))
 HCOLL_MPI_FUNCTION(int, Bcast_c, (void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm))
 HCOLL_MPI_FUNCTION(int, Bcast_init,
                    (void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
+                    MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Bcast_init_c,
+                   (void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
                     MPI_Request* request))
 HCOLL_MPI_FUNCTION(int, Cancel, (MPI_Request * request))
 HCOLL_MPI_FUNCTION(int, Cart_create,
@@ -604,6 +610,9 @@ HCOLL_MPI_FUNCTION(int, Reduce_c,
                     MPI_Comm comm))
 HCOLL_MPI_FUNCTION(int, Reduce_init,
                    (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                    MPI_Comm comm, MPI_Info info, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Reduce_init_c,
+                   (const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
                     MPI_Comm comm, MPI_Info info, MPI_Request* request))
 HCOLL_MPI_FUNCTION(int, Reduce_local, (const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype, MPI_Op op))
 HCOLL_MPI_FUNCTION(int, Request_free, (MPI_Request * request))

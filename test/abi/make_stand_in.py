@@ -104,7 +104,7 @@ class Function:
             self.arguments.append(f"in_weights({name})")
         elif name == "array_of_errcodes":
             self.arguments.append(f"{name} == nullptr ? MPI_ERRCODES_IGNORE : {name}")
-        elif kind == "MPI_Count" and self.own == f"MPI_{self.name}"[:-2]:
+        elif kind == "MPI_Count" and self.own in (f"MPI_{self.name}"[:-2], f"MPIX_{self.name}"[:-2]):
             self.arguments.append(f"static_cast<int>({name})")
         else:
             self.arguments.append(name)
@@ -168,8 +168,11 @@ def main():
         if name in BY_HAND:
             continue
         # As an extension, or with counts of int, where the library is older than MPI 4.
-        for own in (f"MPI_{name}", f"MPIX_{name}", f"MPI_{name}"[:-2] if name.endswith("_c") else None):
-            if own and re.search(r"\b%s\s*\(" % own, vendor):
+        candidates = [f"MPI_{name}", f"MPIX_{name}"]
+        if name.endswith("_c"):
+            candidates += [candidate[:-2] for candidate in candidates]
+        for own in candidates:
+            if re.search(r"\b%s\s*\(" % own, vendor):
                 lines.append(Function(result, name, parameters, own).text())
                 break
     lines.append('#include "stand_in_by_hand.hpp"')

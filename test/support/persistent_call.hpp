@@ -26,6 +26,13 @@ public:
         const auto n = static_cast<int>(count);
         const void* send = in_place_ ? MPI_IN_PLACE : input_.data();
         void* receive = kind != Kind::reduce || on.rank == root ? output_.data() : nullptr;
+#if MPI_VERSION >= 4
+        // Both forms are of one collective.
+        if (on.rank % 2 == 1) {
+            make_by_large_count(send, receive);
+            return;
+        }
+#endif
         if (kind == Kind::bcast)
             check(HCOLL_TEST_PERSISTENT(Bcast_init)(output_.data(), n, MPI_INT64_T, root, on.comm, MPI_INFO_NULL,
                                                     &request));
@@ -67,6 +74,19 @@ public:
     MPI_Request request = MPI_REQUEST_NULL;
 
 private:
+#if MPI_VERSION >= 4
+    void make_by_large_count(const void* send, void* receive) {
+        const auto n = static_cast<MPI_Count>(count_);
+        if (kind_ == Kind::bcast)
+            check(MPI_Bcast_init_c(output_.data(), n, MPI_INT64_T, root_, on_.comm, MPI_INFO_NULL, &request));
+        else if (kind_ == Kind::reduce)
+            check(MPI_Reduce_init_c(send, receive, n, MPI_INT64_T, MPI_SUM, root_, on_.comm, MPI_INFO_NULL, &request));
+        else
+            check(
+                MPI_Allreduce_init_c(send, output_.data(), n, MPI_INT64_T, MPI_SUM, on_.comm, MPI_INFO_NULL, &request));
+    }
+#endif
+
     Kind kind_;
     NamedCommunicator on_;
     int root_;

@@ -106,8 +106,8 @@ constexpr std::string_view persistent_names[nonblocking_count] = {"bcast_init", 
 
 // A persistent one: `begin(communicator, decision, number)` makes it here. Numbers are few, and never given back: only one that
 // runs here gets one, which is the same on all ranks, since rules go by what all ranks know.
-template <Collective collective, typename PassOn, typename Screen, typename Begin>
-int persistent(MPI_Comm comm, int count, MPI_Datatype type, const MPI_Request* request, PassOn&& pass_on,
+template <Collective collective, typename Count, typename PassOn, typename Screen, typename Begin>
+int persistent(MPI_Comm comm, Count count, MPI_Datatype type, const MPI_Request* request, PassOn&& pass_on,
                Screen&& screen, Begin&& begin) {
     int number = -1;
     return nonblocking<collective>(
@@ -119,8 +119,8 @@ int persistent(MPI_Comm comm, int count, MPI_Datatype type, const MPI_Request* r
         [&](Communicator& communicator, const Decision& decision) { return begin(communicator, decision, number); });
 }
 
-template <Collective collective, typename PassOn>
-int reduce_init_any(int count, Reduction reduction, MPI_Comm comm, MPI_Request* request, PassOn&& pass_on) {
+template <Collective collective, typename Count, typename PassOn>
+int reduce_init_any(Count count, Reduction reduction, MPI_Comm comm, MPI_Request* request, PassOn&& pass_on) {
     return persistent<collective>(
         comm, count, reduction.type, request, pass_on,
         [&](Communicator& communicator) {
@@ -131,12 +131,11 @@ int reduce_init_any(int count, Reduction reduction, MPI_Comm comm, MPI_Request* 
         });
 }
 
-}  // namespace
-
-int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
-                    MPI_Request* request) {
+template <typename Count>
+int bcast_init(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+               MPI_Request* request, auto&& next) {
     return persistent<Collective::bcast>(
-        comm, count, type, request, [&] { return onward.Bcast_init(buffer, count, type, root, comm, info, request); },
+        comm, count, type, request, [&] { return next(buffer, count, type, root, comm, info, request); },
         [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
         [&](Communicator& communicator, const Decision& decision, int number) {
             return init_bcast(communicator, decision, number, buffer, static_cast<std::uint64_t>(count), type, root,
@@ -144,18 +143,52 @@ int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Co
         });
 }
 
-int wrap_Reduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-                     MPI_Info info, MPI_Request* request) {
+template <typename Count>
+int reduce_init(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+                MPI_Info info, MPI_Request* request, auto&& next) {
     return reduce_init_any<Collective::reduce>(
         count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, request,
-        [&] { return onward.Reduce_init(send, receive, count, type, op, root, comm, info, request); });
+        [&] { return next(send, receive, count, type, op, root, comm, info, request); });
+}
+
+template <typename Count>
+int allreduce_init(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Info info, MPI_Request* request, auto&& next) {
+    return reduce_init_any<Collective::allreduce>(
+        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
+        request, [&] { return next(send, receive, count, type, op, comm, info, request); });
+}
+
+}  // namespace
+
+int wrap_Bcast_init(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+                    MPI_Request* request) {
+    return bcast_init(buffer, count, type, root, comm, info, request, onward.Bcast_init);
+}
+
+int wrap_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+                      MPI_Request* request) {
+    return bcast_init(buffer, count, type, root, comm, info, request, onward.Bcast_init_c);
+}
+
+int wrap_Reduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+                     MPI_Info info, MPI_Request* request) {
+    return reduce_init(send, receive, count, type, op, root, comm, info, request, onward.Reduce_init);
+}
+
+int wrap_Reduce_init_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+                       MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+    return reduce_init(send, receive, count, type, op, root, comm, info, request, onward.Reduce_init_c);
 }
 
 int wrap_Allreduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                         MPI_Info info, MPI_Request* request) {
-    return reduce_init_any<Collective::allreduce>(
-        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
-        request, [&] { return onward.Allreduce_init(send, receive, count, type, op, comm, info, request); });
+    return allreduce_init(send, receive, count, type, op, comm, info, request, onward.Allreduce_init);
+}
+
+int wrap_Allreduce_init_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                          MPI_Info info, MPI_Request* request) {
+    return allreduce_init(send, receive, count, type, op, comm, info, request, onward.Allreduce_init_c);
 }
 
 int wrap_Start(MPI_Request* request) { return any_persistent() ? start_persistent(request) : onward.Start(request); }

@@ -48,6 +48,12 @@ int wrap_Reduce_init(const void* send, void* receive, int count, MPI_Datatype ty
                      MPI_Info info, MPI_Request* request);
 int wrap_Allreduce_init(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                         MPI_Info info, MPI_Request* request);
+int wrap_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+                      MPI_Request* request);
+int wrap_Reduce_init_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+                       MPI_Comm comm, MPI_Info info, MPI_Request* request);
+int wrap_Allreduce_init_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                          MPI_Info info, MPI_Request* request);
 int wrap_Start(MPI_Request* request);
 int wrap_Startall(int count, MPI_Request* requests);
 int wrap_Request_free(MPI_Request* request);

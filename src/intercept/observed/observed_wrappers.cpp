@@ -122,6 +122,9 @@ HCOLL_SEEN(Iallreduce_c, see_allreduce<CallForm::nonblocking, wrap_Iallreduce_c>
 HCOLL_SEEN(Bcast_init, see_bcast<CallForm::persistent, wrap_Bcast_init>);
 HCOLL_SEEN(Reduce_init, see_reduce<CallForm::persistent, wrap_Reduce_init>);
 HCOLL_SEEN(Allreduce_init, see_allreduce<CallForm::persistent, wrap_Allreduce_init>);
+HCOLL_SEEN(Bcast_init_c, see_bcast<CallForm::persistent, wrap_Bcast_init_c>);
+HCOLL_SEEN(Reduce_init_c, see_reduce<CallForm::persistent, wrap_Reduce_init_c>);
+HCOLL_SEEN(Allreduce_init_c, see_allreduce<CallForm::persistent, wrap_Allreduce_init_c>);
 #undef HCOLL_SEEN
 
 }  // namespace hcoll

@@ -171,6 +171,9 @@ std::string load_vendor(void* handle) {
     if (!load(handle, "PMPI_Reduce_init", mpi.Reduce_init)) load(handle, "PMPIX_Reduce_init", mpi.Reduce_init);
     if (!load(handle, "PMPI_Allreduce_init", mpi.Allreduce_init))
         load(handle, "PMPIX_Allreduce_init", mpi.Allreduce_init);
+    load(handle, "PMPI_Bcast_init_c", mpi.Bcast_init_c);
+    load(handle, "PMPI_Reduce_init_c", mpi.Reduce_init_c);
+    load(handle, "PMPI_Allreduce_init_c", mpi.Allreduce_init_c);
     load(handle, "PMPI_Igather_c", mpi.Igather_c);
     load(handle, "PMPI_Iscatter_c", mpi.Iscatter_c);
     load(handle, "PMPI_Iallgather_c", mpi.Iallgather_c);

@@ -83,6 +83,11 @@ struct Vendor {
     int (*Bcast_init)(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;
     int (*Reduce_init)(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;
     int (*Allreduce_init)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;
+    int (*Bcast_init_c)(void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*) = nullptr;
+    int (*Reduce_init_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Info,
+                         MPI_Request*) = nullptr;
+    int (*Allreduce_init_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info,
+                            MPI_Request*) = nullptr;
     int (*Igather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm,
                      MPI_Request*) = nullptr;
     int (*Iscatter_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm,
