@@ -209,7 +209,7 @@ int run(int argc, char** argv) {
             },
             "NUMBER"));
     app.add_flag("--merge", trace_options.merges, "print all ranks' events as one file for Perfetto")->needs(trace);
-    app.set_version_flag("--version", HCOLL_VERSION " (build " HCOLL_BUILD ")");
+    app.set_version_flag("--version", HCOLL_VERSION_TEXT);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

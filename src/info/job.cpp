@@ -13,8 +13,8 @@
 
 #include "hcoll/build.h"
 #include "intercept/entry/backend.h"
+#include "intercept/entry/flavour.h"
 #include "topology/place_json.hpp"
-#include "tuning/settings.hpp"
 
 namespace hcoll::info {
 
@@ -31,31 +31,21 @@ constexpr Candidate candidates[] = {{"libmpi.so.40", "OMPI_COMM_WORLD_RANK"},
                                     {"libmpi.so.12", "PMI_RANK"},
                                     {"libmpi_abi.so.1", "PMI_RANK"}};
 
-constexpr const char* standard_abi = "mpi-abi";
-
 struct Loaded {
     void* handle = nullptr;
     MpiLibrary library;
 };
 
-// As libhcoll.so tells it (stub.c).
+// As libhcoll.so tells it.
 std::string flavour_of(void* handle, const std::string& version) {
-    if (const char* set = std::getenv("LIBHCOLL_MPI"); set != nullptr) {
-        std::vector<std::string> ignored;
-        const MpiFlavour flavour = parse_settings({{"LIBHCOLL_MPI", set}}, ignored).mpi_flavour;
-        if (flavour == MpiFlavour::none) return "";
-        if (flavour == MpiFlavour::abi) return standard_abi;
-        if (flavour != MpiFlavour::automatic) return std::string(mpi_flavour_names[static_cast<std::size_t>(flavour)]);
-    }
     auto* abi_version = reinterpret_cast<int (*)(int*, int*)>(dlsym(handle, "PMPI_Abi_get_version"));
     int major = -1;
     int minor = -1;
-    if (abi_version != nullptr && abi_version(&major, &minor) == 0 && major >= 1) return major == 1 ? standard_abi : "";
-#define HCOLL_FLAVOUR(text, flavour) \
-    if (version.find(text) != std::string::npos) return flavour;
-#include "intercept/entry/flavours.def"
-#undef HCOLL_FLAVOUR
-    return "";
+    const bool has_standard_abi = abi_version != nullptr && abi_version(&major, &minor) == 0 && major >= 1;
+    const hcoll_mpi_library library{version.c_str(), has_standard_abi ? major : 0,
+                                    dlsym(handle, hcoll_openmpi_object) != nullptr ? 1 : 0};
+    const char* flavour = hcoll_flavour_of(&library, std::getenv("LIBHCOLL_MPI")).name;
+    return flavour != nullptr ? flavour : "";
 }
 
 Loaded load(const std::string& name) {

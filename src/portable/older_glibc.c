@@ -45,8 +45,12 @@ OLDER(void*, dlopen, (const char* file, int mode), (file, mode), "2.2.5")
 OLDER(int, dlclose, (void* handle), (handle), "2.2.5")
 OLDER(char*, dlerror, (void), (), "2.2.5")
 OLDER(int, dladdr, (const void* address, Dl_info* info), (address, info), "2.2.5")
-OLDER(int, dladdr1, (const void* address, Dl_info* info, void** extra, int flags), (address, info, extra, flags),
-      "2.3.3")
+/* Another C library that is put in glibc's place may lack it: musl does. */
+extern int older_dladdr1(const void* address, Dl_info* info, void** extra, int flags) __attribute__((weak));
+__asm__(".symver older_dladdr1, dladdr1@" SINCE("2.3.3"));
+HIDDEN int dladdr1(const void* address, Dl_info* info, void** extra, int flags) {
+    return older_dladdr1 != NULL ? older_dladdr1(address, info, extra, flags) : 0;
+}
 OLDER(int, dlinfo, (void* restrict handle, int request, void* restrict result), (handle, request, result), "2.3.3")
 /* RTLD_NEXT is told by who calls: one object still, since this one is inside of it. */
 OLDER(void*, dlsym, (void* restrict handle, const char* restrict name), (handle, name), "2.2.5")

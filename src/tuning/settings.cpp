@@ -448,9 +448,9 @@ const std::vector<Setting>& registry() {
         {"LIBHCOLL_MPI", "name", "auto, mpich, openmpi, abi or none",
          "what the MPI library is, where libhcoll does not recognize it by its version: of MPICH's ABI (MPICH, Intel "
          "MPI, Cray MPICH, MVAPICH), Open "
-         "MPI's, or the standard ABI of MPI 5.0; none leaves everything to it. Not agreed by ranks, and not checked: "
-         "with the wrong one the program "
-         "crashes",
+         "MPI's, or the standard ABI of MPI 5.0; none leaves everything to it. Not agreed by ranks: all must have the "
+         "same. "
+         "One that the library cannot have is named, and everything is left to it",
          false,
          [](Settings& settings, std::string_view text) -> Problem {
              return parse_name(text, mpi_flavour_names, "ABI", settings.mpi_flavour);

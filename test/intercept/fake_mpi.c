@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An MPI library that only says what it was called with: what the entry code of libhcoll.so must leave untouched, and
  * libraries that libhcoll does not know. FAKE_TEXT is its version; FAKE_ABI, a number, makes it one of the
- * standard ABI, of that major version.
+ * standard ABI, of that major version; with FAKE_OBJECTS it has what is a handle in Open MPI's.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +13,10 @@ int PMPI_Get_library_version(char* text, int* length) {
     *length = (int)strlen(text);
     return 0;
 }
+#endif
+
+#ifdef FAKE_OBJECTS
+char ompi_mpi_comm_world[512];
 #endif
 
 #ifdef FAKE_ABI

@@ -53,6 +53,16 @@ class Settings(unittest.TestCase):
         self.assertTrue(any("did you mean chain?" in line for line in warnings))
         self.assertTrue(any("did you mean LIBHCOLL_REPORT?" in line for line in warnings))
 
+    def test_an_abi_that_is_not_the_mpi_librarys_is_refused_in_one_line(self):
+        for name in {"mpich", "openmpi", "abi"} - {FLAVOUR}:
+            result = job(3, SWEEP, LIBHCOLL_MPI=name)
+            self.check(result)
+            (line,) = lines_of_library(result)
+            self.assertIn(f"LIBHCOLL_MPI={name} names an ABI that this MPI library has not", line)
+        result = job(3, SWEEP, LIBHCOLL_MPI=FLAVOUR)
+        self.check(result)
+        self.assertEqual(lines_of_library(result), [])
+
     def test_settings_of_the_other_library_of_that_name_are_not_looked_at(self):
         result = job(2, SWEEP, HCOLL_ENABLE_MCAST="1", HCOLL_MAIN_IB="mlx5_0:1")
         self.check(result)

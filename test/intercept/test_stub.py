@@ -83,12 +83,19 @@ class Stub(unittest.TestCase):
             self.expect(run("fake_program.unknown", preload=f"{LIBRARY} {renamed}"), [renamed + " is preloaded, too", "not one that libhcoll knows"], lines=2)
 
     def test_a_setting_says_what_the_mpi_library_is(self):
-        for name in ("openmpi", "OpenMPI", "abi"):
-            self.expect(run("fake_program.unknown", LIBHCOLL_MPI=name), ["has no PMPI_"])
+        self.expect(run("fake_program.unknown", LIBHCOLL_MPI="mpich"), ["has no PMPI_"])
+        for name in ("openmpi", "OpenMPI"):
+            self.expect(run("fake_program.unnamed", LIBHCOLL_MPI=name), ["has no PMPI_"])
+        self.expect(run("fake_program.abi", LIBHCOLL_MPI="abi"), ["has no PMPI_"])
         self.expect(run("fake_program.lacking", LIBHCOLL_MPI="none"), [], lines=0)
         self.expect(run("fake_program.lacking", LIBHCOLL_MPI="auto"), ["has no PMPI_"])
         # What it could be is said by whoever reads the settings, and the MPI library is recognized as ever.
         self.expect(run("fake_program.lacking", LIBHCOLL_MPI="mpich2"), ["has no PMPI_"])
+
+    def test_an_abi_that_the_mpi_library_cannot_have_is_refused(self):
+        for program, names in (("unknown", ("openmpi", "abi")), ("unnamed", ("mpich", "abi")), ("abi", ("mpich", "openmpi")), ("next_abi", ("mpich", "openmpi", "abi"))):
+            for name in names:
+                self.expect(run(f"fake_program.{program}", LIBHCOLL_MPI=name), [f"LIBHCOLL_MPI={name} names an ABI that this MPI library has not", "stay with it"])
 
     def test_a_relative_preload_finds_its_backend_after_chdir(self):
         folder, name = os.path.split(LIBRARY)

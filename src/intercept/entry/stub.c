@@ -19,6 +19,7 @@
 
 #include "hcoll/build.h"
 #include "intercept/entry/backend.h"
+#include "intercept/entry/flavour.h"
 
 /* Made in assembler, in the order of functions.def: MPI_, PMPI_, MPI_, PMPI_, ...; the last is the levels' wrapper. */
 enum { LEVEL_SLOT = 2 * HCOLL_FUNCTION_COUNT, SLOT_COUNT };
@@ -85,10 +86,13 @@ static const struct function functions[HCOLL_FUNCTION_COUNT] = {
 /* Not PMPI_Init: profiling tools export aliases of it. */
 static const char probe_name[] = "PMPI_Get_library_version";
 
+/* Other C libraries (musl) have no such function: then there is no map of anything. */
+extern __typeof(dladdr1) dladdr1 __attribute__((weak));
+
 static struct link_map* map_of(const void* address) {
     Dl_info info;
     struct link_map* map = NULL;
-    if (dladdr1(address, &info, (void**)&map, RTLD_DL_LINKMAP) == 0) return NULL;
+    if (dladdr1 == NULL || dladdr1(address, &info, (void**)&map, RTLD_DL_LINKMAP) == 0) return NULL;
     return map;
 }
 
@@ -167,29 +171,6 @@ static void* vendor_function(const char* name) {
     return function;
 }
 
-/* The backend for the ABI of the vendor; NULL where there is none. */
-static const char* flavour_of_vendor(void) {
-    static const struct {
-        const char* name;
-        const char* flavour;
-    } settable[] = {{"mpich", "mpich"}, {"openmpi", "openmpi"}, {"abi", "mpi-abi"}};
-    const char* set = getenv("LIBHCOLL_MPI");
-    for (size_t i = 0; set != NULL && i < sizeof settable / sizeof *settable; ++i)
-        if (strcasecmp(set, settable[i].name) == 0) return settable[i].flavour;
-    if (vendor_abi_version > 0) return vendor_abi_version == 1 ? "mpi-abi" : NULL;
-    static const struct {
-        const char* text;
-        const char* flavour;
-    } known[] = {
-#define HCOLL_FLAVOUR(text, flavour) {text, flavour},
-#include "intercept/entry/flavours.def"
-#undef HCOLL_FLAVOUR
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; ++i)
-        if (strstr(vendor.version_text, known[i].text) != NULL) return known[i].flavour;
-    return NULL;
-}
-
 /* The folder of libhcoll.so with its final slash. A preload by a relative name may have been left by chdir since: then
  * the kernel knows better. */
 static int own_folder(char* folder, size_t size) {
@@ -242,8 +223,15 @@ static const struct hcoll_backend* load_backend(void) {
     if (line_length > 120) line_length = 120;
     const char* set = getenv("LIBHCOLL_MPI");
     if (set != NULL && strcasecmp(set, "none") == 0) return NULL;
-    const char* flavour = flavour_of_vendor();
-    if (flavour == NULL) {
+    const struct hcoll_mpi_library library = {vendor.version_text, vendor_abi_version,
+                                              dlsym(vendor.handle, hcoll_openmpi_object) != NULL};
+    const struct hcoll_flavour flavour = hcoll_flavour_of(&library, set);
+    if (flavour.is_refused) {
+        say("LIBHCOLL_MPI=%s names an ABI that this MPI library has not, so collectives stay with it: %.*s", set,
+            line_length, vendor.version_text);
+        return NULL;
+    }
+    if (flavour.name == NULL) {
         say("this MPI library is not one that libhcoll knows, so collectives stay with it: %.*s (LIBHCOLL_MPI=mpich, "
             "openmpi or abi says that it "
             "has that ABI)",
@@ -253,7 +241,7 @@ static const struct hcoll_backend* load_backend(void) {
     char folder[PATH_MAX] = "";
     char path[PATH_MAX + 64];
     if (!own_folder(folder, sizeof folder)) folder[0] = '\0';
-    snprintf(path, sizeof path, "%slibhcoll-%s.so", folder, flavour);
+    snprintf(path, sizeof path, "%slibhcoll-%s.so", folder, flavour.name);
     if (!is_whole(path)) {
         say("collectives stay with the MPI library: %s is there in part only; unpack or install it again", path);
         return NULL;
@@ -358,6 +346,38 @@ static void set_wrapper(int function, void* wrapper) {
 
 static void stand_aside(void) { fill_slots(NULL); }
 
+/* Under a C library of which nothing can be asked: whatever comes next has the functions. */
+static void stand_aside_unknown(void) {
+    vendor.handle = RTLD_NEXT;
+    say("this C library is not glibc, for which libhcoll is made, so collectives stay with the MPI library");
+    stand_aside();
+}
+
+static const char* pmpi_name_of(unsigned slot) {
+    return functions[slot == LEVEL_SLOT ? HCOLL_FUNCTION_Pcontrol : slot / 2].pmpi_name;
+}
+
+static void bind_slots(unsigned slot, const void* return_address) {
+    if (map_of((const void*)hcoll_slots) == NULL) {
+        stand_aside_unknown();
+        return;
+    }
+    if (!find_vendor(return_address)) {
+        fprintf(stderr, "libhcoll: the program called %s, but no MPI library is loaded that could answer\n",
+                pmpi_name_of(slot) + 1);
+        _exit(127);
+    }
+    vendor.stand_aside = stand_aside;
+    vendor.set_wrapper = set_wrapper;
+    const char* past = find_tools();
+    const struct hcoll_backend* backend = load_backend();
+    fill_slots(backend);
+    if (backend != NULL && past != NULL)
+        say("%s reaches the MPI library past libhcoll.so: it does not see collectives that libhcoll runs; preload it "
+            "before libhcoll.so",
+            past);
+}
+
 /* Called by the code of an unbound slot; returns what the slot holds from now on. */
 __attribute__((visibility("hidden"))) void* hcoll_bind(unsigned slot, const void* return_address) {
     static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -365,27 +385,12 @@ __attribute__((visibility("hidden"))) void* hcoll_bind(unsigned slot, const void
     pthread_mutex_lock(&mutex);
     if (state == UNBOUND) {
         state = BINDING;
-        if (!find_vendor(return_address)) {
-            fprintf(stderr, "libhcoll: the program called %s, but no MPI library is loaded that could answer\n",
-                    functions[slot == LEVEL_SLOT ? HCOLL_FUNCTION_Pcontrol : slot / 2].pmpi_name + 1);
-            _exit(127);
-        }
-        vendor.stand_aside = stand_aside;
-        vendor.set_wrapper = set_wrapper;
-        const char* past = find_tools();
-        const struct hcoll_backend* backend = load_backend();
-        fill_slots(backend);
-        if (backend != NULL && past != NULL)
-            say("%s reaches the MPI library past libhcoll.so: it does not see collectives that libhcoll runs; preload "
-                "it before "
-                "libhcoll.so",
-                past);
+        bind_slots(slot, return_address);
         state = BOUND;
     }
     void* target = hcoll_slots[slot];
     /* While the backend is being loaded, this same thread came back through MPI: let the vendor answer. */
-    if (state == BINDING)
-        target = vendor_function(functions[slot == LEVEL_SLOT ? HCOLL_FUNCTION_Pcontrol : slot / 2].pmpi_name);
+    if (state == BINDING) target = vendor_function(pmpi_name_of(slot));
     pthread_mutex_unlock(&mutex);
     return target;
 }
