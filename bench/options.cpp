@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "hcoll/build.h"
 #include "quantity.hpp"
 
 namespace hcoll::bench {
@@ -89,6 +90,7 @@ CommandLine parse_command_line(int argc, char** argv) {
     std::string block_time = "2ms";
 
     CLI::App app{description, "hcoll-bench"};
+    app.set_version_flag("--version", HCOLL_VERSION_TEXT);
     app.footer(method);
     app.add_option("--collectives", collectives,
                    "Which collectives: a comma list of bcast, reduce, allreduce, barrier, gather, scatter, allgather")
@@ -155,6 +157,9 @@ CommandLine parse_command_line(int argc, char** argv) {
     } catch (const CLI::CallForHelp&) {
         line.wants_help = true;
         line.help = app.help();
+    } catch (const CLI::CallForVersion&) {
+        line.wants_help = true;
+        line.help = app.version() + "\n";
     } catch (const std::exception& error) {
         line.error = error.what();
     }

@@ -37,9 +37,9 @@ struct Options {
 
 struct CommandLine {
     Options options;
-    bool wants_help = false;
-    std::string help;   // the text of --help, when it is wanted
-    std::string error;  // one sentence for the user; empty if all is well
+    bool wants_help = false;  // or the version
+    std::string help;         // the text of --help, when it is wanted
+    std::string error;        // one sentence for the user; empty if all is well
 };
 
 CommandLine parse_command_line(int argc, char** argv);

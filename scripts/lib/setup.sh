@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by scripts/demo, scripts/test and scripts/format: what is missing is installed, what is built is up to date.
 #
-#   hcoll_require SET...       packages of the sets build, demo, test, fuzz; does nothing if all are there
+#   hcoll_require SET...       packages of the sets build, demo, test, deploy, fuzz; does nothing if all are there
 #   hcoll_build [PRESET]       cmake --preset PRESET (default: release) and build, quietly; logs in build/log/
 #   hcoll_mpiexec_openmpi N [NAME=VALUE...] -- COMMAND...
 #   hcoll_mpiexec_mpich   N [NAME=VALUE...] -- COMMAND...     put into the array HCOLL_LAUNCH what runs COMMAND on N
@@ -79,6 +79,18 @@ g++-aarch64-linux-gnu    command:aarch64-linux-gnu-g++
 qemu-user|qemu-user-static command:qemu-aarch64
 LIST
         ;;
+    deploy) # what tests of packages and of other programs take: such tests are skipped, and say so, where it is missing
+        cat <<'LIST'
+environment-modules      file:/usr/share/modules/init/bash
+libc6-i386               file:/lib32/libc.so.6
+lintian                  command:lintian
+man-db                   command:man
+mkdocs                   command:mkdocs
+musl-tools               command:musl-gcc
+rpm                      command:rpmbuild
+zsh                      command:zsh
+LIST
+        ;;
     fuzz)
         cat <<'LIST'
 clang                    command:clang++
@@ -127,7 +139,7 @@ hcoll_require() {
         fi
         missing+=("${names%%|*}")
         missing_probes+=("${probe#*:} (Debian's package ${names%%|*})")
-    done < <(for set in "$@"; do packages_of_set "$set"; done | sort -u)
+    done < <(for set in "$@"; do if [ "$set" != deploy ] || [ "$debian" = 1 ]; then packages_of_set "$set"; fi; done | sort -u)
     if [ "${#missing[@]}" = 0 ]; then return 0; fi
 
     if [ "$debian" = 0 ]; then

@@ -49,9 +49,10 @@ def read_sizes(text):
     return sorted(sizes)
 
 
-def _parser(name, build):
+def _parser(name, build, version):
     parser = argparse.ArgumentParser(prog=name, description=DESCRIPTION, epilog=EPILOG.replace("{name}", name),
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="version", version=version)
     parser.add_argument("--machine", required=True, metavar="NAME", help=f"{', '.join(machine_names())}, or a file (a name with a /)")
     parser.add_argument("--ranks", type=int, required=True, metavar="N", help="they fill node after node")
     parser.add_argument("--collective", required=True, metavar="NAME", help="bcast, reduce, allreduce or barrier")
@@ -142,11 +143,11 @@ def simulate(options):
     return 1 if any(run.problem for run in done if run.own) else 0
 
 
-def main(arguments, name="scripts/simulate", build=os.path.join(SOURCE, "build")):
+def main(arguments, name="scripts/simulate", build=os.path.join(SOURCE, "build"), version="of the source tree"):
     """`name` is what it was called by; the programs that simulate are in `build`/bin."""
     is_tune = arguments[:1] == ["tune"]
     try:
-        return tune.main(arguments[1:], name, build) if is_tune else simulate(_parser(name, build).parse_args(arguments))
+        return tune.main(arguments[1:], name, build) if is_tune else simulate(_parser(name, build, version).parse_args(arguments))
     except Mistake as mistake:
         print(f"{name + ' tune' * is_tune}: {mistake}", file=sys.stderr)
         return 2

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "hcoll/build.h"
 #include "tuning/text.hpp"
 
 namespace hcoll {
@@ -104,6 +105,7 @@ bool read_tune_options(int argc, char** argv, bool speaks, TuneOptions& options,
         "Measures what libhcoll is to run on this machine, and writes it into a table (LIBHCOLL_TABLE). To be started "
         "by mpiexec "
         "with libhcoll.so preloaded, on as many nodes and ranks as there are to be tuned for."};
+    app.set_version_flag("--version", HCOLL_VERSION_TEXT);
     std::vector<std::string> names = {"bcast", "reduce", "allreduce", "barrier", "gather", "scatter", "allgather"};
     std::string sizes = "8:16M";
     std::string time;

@@ -56,6 +56,48 @@ class Links(unittest.TestCase):
             self.assertIn(f"(docs/{path.name})", readme)
 
 
+class Version(unittest.TestCase):
+    """CMakeLists.txt has it; what cannot be made from that has the same."""
+
+    def setUp(self):
+        self.version = re.search(r"project\(libhcoll VERSION (\S+)", (installed.SOURCE / "CMakeLists.txt").read_text(encoding="utf-8")).group(1)
+
+    def test_it_is_the_same_everywhere(self):
+        for name, patterns in {"CITATION.cff": [r"(?m)^version: (\S+)"], "CHANGELOG.md": [r"(?m)^## (\S+)"],
+                               "deploy/rpm/libhcoll.spec": [r"(?m)^Version: +(\S+)", r"libhcoll-([\d.]+)\.tar", r"(?m)^\* .*> - ([\d.]+)-"],
+                               f"deploy/easybuild/libhcoll-{self.version}-gompi-2024a.eb": [r"(?m)^version = '(.*)'", r"eb libhcoll-([\d.]+)-"],
+                               "docs/installation.md": [r"libhcoll-(\d[\d.]+)-linux"]}.items():
+            text = (installed.SOURCE / name).read_text(encoding="utf-8")
+            for pattern in patterns:
+                # Of a list of versions the first is the newest.
+                found = re.findall(pattern, text)[:1] if name == "CHANGELOG.md" else re.findall(pattern, text)
+                self.assertEqual(set(found), {self.version}, (name, pattern))
+
+    def test_every_program_says_it(self):
+        programs = [*(installed.BUILD / "bin").glob("hcoll-bench.*"), *(installed.BUILD / "bin").glob("hcoll-tune.*"), installed.BUILD / "bin/hcoll-info",
+                    installed.BUILD / "bin/hcollrun"]
+        if (installed.BUILD / "simulation/hcoll-simulate").exists():
+            programs.append(installed.BUILD / "simulation/hcoll-simulate")
+        self.assertGreater(len(programs), 3)
+        for program in programs:
+            # Programs of the standard ABI find what they were linked to, which has the names of functions.
+            done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False,
+                                  env=installed.environment(LD_LIBRARY_PATH=str(installed.BUILD / "mpi_abi_names")))
+            self.assertEqual(done.returncode, 0, (program, done.stderr))
+            self.assertTrue(done.stdout.startswith(self.version), (program, done.stdout))
+
+    def test_what_is_inside_is_named_with_its_licence(self):
+        text = (installed.SOURCE / "THIRD-PARTY.md").read_text(encoding="utf-8")
+        for name in ("hwloc", "fmt", "spdlog", "JSON for Modern C++", "CLI11", "libstdc++"):
+            self.assertIn(name, text)
+        with installed.installation() as prefix:
+            self.assertTrue((prefix / "share/doc/libhcoll/THIRD-PARTY.md").exists())
+
+    def test_the_citation_names_the_five_sources(self):
+        text = (installed.SOURCE / "CITATION.cff").read_text(encoding="utf-8")
+        self.assertEqual(len(re.findall(r"(?m)^  - type: ", text)), 5)
+
+
 class Site(unittest.TestCase):
     def test_it_is_made_without_a_complaint(self):
         if shutil.which("mkdocs") is None:

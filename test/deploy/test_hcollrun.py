@@ -120,6 +120,12 @@ class Mistakes(unittest.TestCase):
         self.expect(2, "there is no file /nowhere/libhcoll.so", "--library", "/nowhere/libhcoll.so", "mpirun")
         self.expect(2, "there is no file /tmp;", "--library", "/tmp", "mpirun")
         self.expect(2, "--library needs a file", "--library=", "mpirun")
+        with tempfile.TemporaryDirectory() as folder:
+            library = pathlib.Path(folder) / "libhcoll.so"
+            whole = LIBRARY.read_bytes()
+            for length in (0, 100, 5000, len(whole) // 4):
+                library.write_bytes(whole[:length])
+                self.expect(2, f"the loader does not take {library}", "--library", library, "mpirun")
         self.expect(127, "there is no program type", "type", "true")
         self.expect(127, "there is no program nowhere", "nowhere", "-n", "2")
 

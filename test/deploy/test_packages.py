@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Debian packages: what is in which, that each installs beside the others and is gone afterwards, and lintian."""
 
+import fnmatch
 import os
 import pathlib
 import re
@@ -63,6 +64,27 @@ class Packages(unittest.TestCase):
         self.assertTrue((root / "usr/lib/libhcoll.so").exists())
         output(*dpkg, "--purge", *self.packages)
         self.assertEqual([path for path in root.glob("usr/**/*") if "hcoll" in path.name], [])
+
+    def test_the_rpm_has_every_file_once(self):
+        if shutil.which("rpmspec") is None:
+            self.skipTest("there is no rpmspec (Debian's rpm)")
+        spec = str(installed.SOURCE / "deploy/rpm/libhcoll.spec")
+        output("rpmspec", "-P", spec)
+        wanted = [line.strip() for line in re.split(r"(?m)^%changelog", (installed.SOURCE / "deploy/rpm/libhcoll.spec").read_text(encoding="utf-8"))[0]
+                  .partition("%files\n")[2].splitlines() if line.startswith("%{")]
+        places = {name: output("rpm", "--define", "_libdir /usr/lib", "--define", "_prefix /usr", "--define", "_docdir /usr/share/doc", "--eval", name).strip()
+                  for name in {re.match(r"%\{\w+\}", line).group() for line in wanted}}
+        globs = [re.sub(r"%\{\w+\}", lambda match: places[match.group()], line) for line in wanted]
+        with installed.installation() as prefix:
+            files = ["/usr/" + str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()]
+        for each in globs:
+            self.assertTrue(any(self.is_of(file, each) for file in files), f"{each} names nothing that is installed")
+        for file in files:
+            self.assertEqual(len([each for each in globs if self.is_of(file, each)]), 1, file)
+
+    @staticmethod
+    def is_of(file, pattern):
+        return file.startswith(pattern) if pattern.endswith("/") else fnmatch.fnmatchcase(file, pattern)
 
     def test_lintian_is_content(self):
         if shutil.which("lintian") is None:
