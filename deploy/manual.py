@@ -19,7 +19,7 @@ import help_text
 ABOUT = """
 .B libhcoll.so
 is preloaded into the ranks of an unmodified MPI program and runs its collectives on algorithms of its own where these are known to be
-faster, and leaves them to the MPI library where they are not. It serves MPICH and what has its ABI (Intel MPI, Cray MPICH, MVAPICH), and Open MPI.
+faster, and leaves them to the MPI library where they are not. It serves MPICH and what has its ABI (Intel MPI, Cray MPICH, MVAPICH), Open MPI, and programs of the standard ABI of MPI 5.0 under any library of it.
 .PP
 Every rank of a job must have it, or none. Open MPI's launcher passes the preload on by
 .BR "\\-x LD_PRELOAD" ,
@@ -68,7 +68,7 @@ def settings_page(version, info):
         body.append(f".TP\n.BR {escaped(setting['name'])} \" ({escaped(setting['type'])}; default: {escaped(setting['default']) or 'none'})\"\n"
                     f"{escaped(setting['help'])}.{whose} Valid: {escaped(setting['range'])}.")
     body.append(AFTER.strip())
-    body.append(".SH SEE ALSO\n.BR hcollrun (1),\n.BR hcoll\\-info (1),\n.BR hcoll\\-bench (1),\n.BR hcoll\\-tune (1)")
+    body.append(".SH SEE ALSO\n.BR hcollrun (1),\n.BR hcoll\\-info (1),\n.BR hcoll\\-bench (1),\n.BR hcoll\\-tune (1),\n.BR hcoll\\-simulate (1)")
     return page("libhcoll", 7, version, "faster MPI collectives for unmodified programs", "\n".join(body))
 
 

@@ -11,6 +11,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string_view>
 
 namespace hcoll::simulation {
 
@@ -26,11 +27,11 @@ constexpr unsigned long most_links = 1'000;  // of a node, a router or a level, 
 constexpr double largest_figure = 1e9;
 
 // The value at a path such as "network.fabric.kind".
-const Json& member(const Json& machine, const std::string& path) {
+const Json& member(const Json& machine, std::string_view path) {
     const Json* found = &machine;
     for (std::size_t begin = 0; begin < path.size();) {
         const std::size_t end = std::min(path.find('.', begin), path.size());
-        const std::string name = path.substr(begin, end - begin);
+        const std::string name(path.substr(begin, end - begin));
         if (!found->is_object() || !found->contains(name))
             throw std::runtime_error(fmt::format("'{}' is missing", path.substr(0, end)));
         found = &(*found)[name];

@@ -9,7 +9,7 @@ from . import candidates, output, runs, tune
 from .machines import SOURCE, Machine, Mistake, machine_file, machine_names
 
 PEERS = ("ompi", "mvapich2", "impi", "mpich")
-DESCRIPTION = "Collectives of thousands of ranks on a simulated machine, beside those of other MPI libraries. See docs/simulation.md."
+DESCRIPTION = "Collectives of thousands of ranks on a simulated machine, beside those of other MPI libraries."
 SUFFIXES = {"k": 10, "m": 20, "g": 30}
 
 EPILOG = """examples:
@@ -17,10 +17,12 @@ EPILOG = """examples:
   {name} --machine shaheen2 --ranks 4096 --collective allreduce --bytes 8:1M:8 --best --peers ompi --plot allreduce.png
   {name} --machine cori --ranks 64 --collective reduce --bytes 64k --algorithm han --check
   {name} --machine stampede2 --ranks 1536 --collective bcast --bytes 8:4M:4 --algorithm auto --table stampede2.json
-  {name} tune --help
+  {name} tune --machine stampede2 --nodes 1,2,4,8 --ranks-per-node 48 --output stampede2.json
+
+{name} tune is hcoll-tune on a simulated machine: {name} tune --help says with which options.
 
 exit status: 0, 1 for a wrong result (--check) or a subject of the library's that has none, 2 for a mistake on the command line,
-130 after Ctrl-C. A simulation is deterministic: the same command prints the same numbers. All about it: docs/simulation.md."""
+130 after Ctrl-C. A simulation is deterministic: the same command prints the same numbers. All about it: simulation.md of the documents."""
 
 
 def read_size(text):

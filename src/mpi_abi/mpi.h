@@ -531,6 +531,7 @@ HCOLL_MPI_FUNCTION(int, Info_free, (MPI_Info * info))
 HCOLL_MPI_FUNCTION(int, Info_get, (MPI_Info info, const char* key, int valuelen, char* value, int* flag))
 HCOLL_MPI_FUNCTION(int, Info_get_nkeys, (MPI_Info info, int* nkeys))
 HCOLL_MPI_FUNCTION(int, Info_get_nthkey, (MPI_Info info, int n, char* key))
+HCOLL_MPI_FUNCTION(int, Info_get_string, (MPI_Info info, const char* key, int* buflen, char* value, int* flag))
 HCOLL_MPI_FUNCTION(int, Info_get_valuelen, (MPI_Info info, const char* key, int* valuelen, int* flag))
 HCOLL_MPI_FUNCTION(int, Info_set, (MPI_Info info, const char* key, const char* value))
 HCOLL_MPI_FUNCTION(int, Init, (int* argc, char*** argv))
@@ -539,6 +540,9 @@ HCOLL_MPI_FUNCTION(int, Initialized, (int* flag))
 HCOLL_MPI_FUNCTION(int, Intercomm_create,
                    (MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
                     MPI_Comm* newintercomm))
+HCOLL_MPI_FUNCTION(int, Intercomm_create_from_groups,
+                   (MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader,
+                    const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm))
 HCOLL_MPI_FUNCTION(int, Intercomm_merge, (MPI_Comm intercomm, int high, MPI_Comm* newintracomm))
 HCOLL_MPI_FUNCTION(int, Iprobe, (int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status))
 HCOLL_MPI_FUNCTION(int, Irecv,
@@ -590,6 +594,7 @@ HCOLL_MPI_FUNCTION(int, Pack,
                    (const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position,
                     MPI_Comm comm))
 HCOLL_MPI_FUNCTION(int, Pack_size, (int incount, MPI_Datatype datatype, MPI_Comm comm, int* size))
+HCOLL_MPI_FUNCTION(int, Parrived, (MPI_Request request, int partition, int* flag))
 HCOLL_MPI_FUNCTION(int, Pcontrol, (const int level, ...))
 HCOLL_MPI_FUNCTION(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status))
 HCOLL_MPI_FUNCTION(int, Query_thread, (int* provided))

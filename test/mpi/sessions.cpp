@@ -91,9 +91,10 @@ MPI_Session begin_session(const Levels& levels) {
     if (info != MPI_INFO_NULL) check(MPI_Info_free(&info));
     if (!levels.told.empty()) {
         char level[64] = "";
+        int length = sizeof level;
         int is_there = 0;
         check(MPI_Session_get_info(session, &info));
-        check(MPI_Info_get(info, "thread_level", sizeof level - 1, level, &is_there));
+        check(MPI_Info_get_string(info, "thread_level", &length, level, &is_there));
         check(MPI_Info_free(&info));
         require(is_there != 0 && levels.told == level, "the session is told the thread level " + std::string(level));
     }

@@ -162,6 +162,12 @@ int wrap_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) 
     return onward.Request_get_status(request, flag, status);
 }
 
+// Asks for a part of a partitioned receive.
+int wrap_Parrived(MPI_Request request, int partition, int* flag) {
+    help_once();
+    return onward.Parrived(request, partition, flag);
+}
+
 int wrap_Request_get_status_all(int count, const MPI_Request* requests, int* flag, MPI_Status* statuses) {
     help_once();
     return onward.Request_get_status_all(count, requests, flag, statuses);

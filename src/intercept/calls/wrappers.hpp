@@ -86,6 +86,7 @@ int wrap_Request_get_status_all(int count, const MPI_Request* requests, int* fla
 int wrap_Request_get_status_any(int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status);
 int wrap_Request_get_status_some(int count, const MPI_Request* requests, int* completed, int* indices,
                                  MPI_Status* statuses);
+int wrap_Parrived(MPI_Request request, int partition, int* flag);
 int wrap_Send_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm);
 int wrap_Ssend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm);
 int wrap_Rsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm);
@@ -108,6 +109,11 @@ int wrap_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made);
 int wrap_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made);
 int wrap_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made);
 int wrap_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made);
+int wrap_Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler handler,
+                                MPI_Comm* made);
+int wrap_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peers, int remote_leader, int tag, MPI_Comm* made);
+int wrap_Intercomm_create_from_groups(MPI_Group local, int leader, MPI_Group remote, int remote_leader, const char* tag,
+                                      MPI_Info info, MPI_Errhandler handler, MPI_Comm* made);
 int wrap_Cart_create(MPI_Comm comm, int dimensions, const int* extents, const int* periods, int reorder,
                      MPI_Comm* made);
 int wrap_Cart_sub(MPI_Comm comm, const int* remain, MPI_Comm* made);

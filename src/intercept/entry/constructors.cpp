@@ -73,6 +73,22 @@ int wrap_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* ma
     return born(onward.Comm_create_group(comm, group, tag, made), made);
 }
 
+// Not set up at its birth: some of the processes may have no MPI_COMM_WORLD, and so no settings that all of them have.
+int wrap_Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler handler,
+                                MPI_Comm* made) {
+    return onward.Comm_create_from_group(group, tag, info, handler, made);
+}
+
+// Collectives of two groups are the MPI library's. What waits for a group is told of where a setting watches.
+int wrap_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peers, int remote_leader, int tag, MPI_Comm* made) {
+    return onward.Intercomm_create(local, leader, peers, remote_leader, tag, made);
+}
+
+int wrap_Intercomm_create_from_groups(MPI_Group local, int leader, MPI_Group remote, int remote_leader, const char* tag,
+                                      MPI_Info info, MPI_Errhandler handler, MPI_Comm* made) {
+    return onward.Intercomm_create_from_groups(local, leader, remote, remote_leader, tag, info, handler, made);
+}
+
 int wrap_Cart_create(MPI_Comm comm, int dimensions, const int* extents, const int* periods, int reorder,
                      MPI_Comm* made) {
     return born(onward.Cart_create(comm, dimensions, extents, periods, reorder, made), made);

@@ -159,6 +159,9 @@ std::string load_vendor(void* handle) {
     load(handle, "PMPI_Irecv_c", mpi.Irecv_c);
     load(handle, "PMPI_Imrecv_c", mpi.Imrecv_c);
     load(handle, "PMPI_Comm_idup_with_info", mpi.Comm_idup_with_info);
+    load(handle, "PMPI_Comm_create_from_group", mpi.Comm_create_from_group);
+    load(handle, "PMPI_Intercomm_create_from_groups", mpi.Intercomm_create_from_groups);
+    load(handle, "PMPI_Parrived", mpi.Parrived);
     load(handle, "PMPI_Request_get_status_all", mpi.Request_get_status_all);
     load(handle, "PMPI_Request_get_status_any", mpi.Request_get_status_any);
     load(handle, "PMPI_Request_get_status_some", mpi.Request_get_status_some);

@@ -69,6 +69,10 @@ struct Vendor {
     int (*Imrecv_c)(void*, MPI_Count, MPI_Datatype, MPI_Message*, MPI_Request*) = nullptr;
     // Of MPI-4.0 and 4.1: nullptr where the vendor has none.
     int (*Comm_idup_with_info)(MPI_Comm, MPI_Info, MPI_Comm*, MPI_Request*) = nullptr;
+    int (*Comm_create_from_group)(MPI_Group, const char*, MPI_Info, MPI_Errhandler, MPI_Comm*) = nullptr;
+    int (*Intercomm_create_from_groups)(MPI_Group, int, MPI_Group, int, const char*, MPI_Info, MPI_Errhandler,
+                                        MPI_Comm*) = nullptr;
+    int (*Parrived)(MPI_Request, int, int*) = nullptr;
     int (*Request_get_status_all)(int, const MPI_Request*, int*, MPI_Status*) = nullptr;
     int (*Request_get_status_any)(int, const MPI_Request*, int*, int*, MPI_Status*) = nullptr;
     int (*Request_get_status_some)(int, const MPI_Request*, int*, int*, MPI_Status*) = nullptr;
