@@ -3,7 +3,7 @@
  *
  * A program that is linked to glibc needs at least the version in which the newest of the functions that it calls has got its
  * present version. Most of those that are newer than 2.28 are old functions that have moved (2.34: libpthread and libdl into libc) or
- * lost a rarely needed detail (2.29: exp2, 2.35: hypot); a few are new and called by the C++ run-time that is inside of ours. So here is
+ * lost or got a rarely needed detail (2.29: exp2, 2.35: hypot, 2.38: strtol); a few are new and called by the C++ run-time that is inside of ours. So here is
  * a hidden function for each: whatever is linked into the same library or program calls that, also code in archives
  * that were compiled long before. It passes the call on to the function's oldest version, which every glibc keeps, or does what it does.
  *
@@ -16,7 +16,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -86,6 +88,33 @@ OLDER(double, pow, (double x, double y), (x, y), "2.2.5")
 OLDER(double, hypot, (double x, double y), (x, y), "2.2.5")
 OLDER(float, hypotf, (float x, float y), (x, y), "2.2.5")
 OLDER(double, fmod, (double x, double y), (x, y), "2.2.5")
+
+/* `of` under the name that it has had since 2.38, where numbers may be written as C23 has them (0b1): nobody here does. */
+#define BEFORE_C23(type, of, parameters, arguments)                                                  \
+    extern type older_##of parameters;                                                               \
+    __asm__(".symver older_" #of ", " #of "@" SINCE("2.2.5"));                                       \
+    HIDDEN type __isoc23_##of parameters;                                 /* NOLINT: glibc's name */ \
+    HIDDEN type __isoc23_##of parameters { return older_##of arguments; } /* NOLINT */
+
+BEFORE_C23(long, strtol, (const char* restrict text, char** restrict end, int base), (text, end, base))
+BEFORE_C23(long long, strtoll, (const char* restrict text, char** restrict end, int base), (text, end, base))
+BEFORE_C23(unsigned long, strtoul, (const char* restrict text, char** restrict end, int base), (text, end, base))
+BEFORE_C23(unsigned long long, strtoull, (const char* restrict text, char** restrict end, int base), (text, end, base))
+
+#define SCANF_BEFORE_C23(name, source)                                                                \
+    extern int older_v##name(source, const char* restrict format, va_list arguments);                 \
+    __asm__(".symver older_v" #name ", __isoc99_v" #name "@" SINCE("2.7"));                           \
+    HIDDEN int __isoc23_##name(source, const char* restrict format, ...);  /* NOLINT: glibc's name */ \
+    HIDDEN int __isoc23_##name(source, const char* restrict format, ...) { /* NOLINT */               \
+        va_list arguments;                                                                            \
+        va_start(arguments, format);                                                                  \
+        const int read = older_v##name(from, format, arguments);                                      \
+        va_end(arguments);                                                                            \
+        return read;                                                                                  \
+    }
+
+SCANF_BEFORE_C23(sscanf, const char* restrict from)
+SCANF_BEFORE_C23(fscanf, FILE* restrict from)
 
 /* Until 2.33 these were inline functions over others that name a layout of struct stat. It is the kernel's on processors of 64 bits. */
 HIDDEN int fstatat(int folder, const char* restrict path, struct stat* restrict status, int flags) {
