@@ -51,8 +51,8 @@ def _head_options_of(text):
 def of_program(name, command):
     """Program, from what `command --help` prints."""
     text = subprocess.run([*command, "--help"], check=True, capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "1000"}).stdout
-    if "\noptions:\n" in text:  # argparse: the usage, what it is about, options, and what follows
-        before, _, rest = text.partition("\noptions:\n")
+    if listing := re.search(r"\n(options|optional arguments):\n", text):  # argparse: the usage, what it is about, options, and what follows
+        before, rest = text[:listing.start()], text[listing.end():]
         listed, _, after = rest.partition("\n\n")
         return Program(name, before.partition("\n\n")[2].strip(), _options_of(listed.splitlines()), after.strip())
     if "\nOptions:\n" not in text:

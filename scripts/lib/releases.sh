@@ -4,12 +4,21 @@
 #   hcoll_require_roots            ends the script where no such root can be made
 #   hcoll_root RELEASE FOLDER PACKAGE...    makes the root if it is not there; installs what is missing in it
 #   hcoll_in_root FOLDER SCRIPT ARGUMENT... runs the text of a script there, as sh does; the tree is /source, to be read
-#   HCOLL_STANDARD_ABI             text for such a script: functions about libraries of MPI's standard ABI
+#   HCOLL_STANDARD_ABI             text for such a script: functions about libraries of MPI's standard ABI, and last_line_of COMMAND...
 #
 # shellcheck shell=bash
 
 # shellcheck disable=SC2016,SC2034
 HCOLL_STANDARD_ABI='
+# Runs a command and prints the last line that it has said; where it fails, all of them.
+last_line_of() {
+    if said=$("$@"); then
+        printf "%s\n" "$said" | tail -n 1
+    else
+        printf "%s\n" "$said"
+        return 1
+    fi
+}
 # Has the MPI library $1 one of the standard ABI? A folder in which that has its common name, for LD_LIBRARY_PATH.
 standard_abi_of() {
     for file in /usr/lib/*/libmpi_abi_"$1".so.1*; do

@@ -82,7 +82,6 @@ LIST
     deploy) # what tests of packages and of other programs take: such tests are skipped, and say so, where it is missing
         cat <<'LIST'
 environment-modules      file:/usr/share/modules/init/bash
-libc6-i386               file:/lib32/libc.so.6
 lintian                  command:lintian
 man-db                   command:man
 mkdocs                   command:mkdocs
@@ -90,6 +89,7 @@ musl-tools               command:musl-gcc
 rpm                      command:rpmbuild
 zsh                      command:zsh
 LIST
+        if [ "$(uname -m)" = x86_64 ]; then echo "libc6-i386 file:/lib32/libc.so.6"; fi
         ;;
     fuzz)
         cat <<'LIST'

@@ -447,8 +447,9 @@ const std::vector<Setting>& registry() {
          [](const Settings& settings) { return std::string(log_level_names[static_cast<std::size_t>(settings.log)]); }},
         {"LIBHCOLL_MPI", "name", "auto, mpich, openmpi, abi or none",
          "what the MPI library is, where libhcoll does not recognize it by its version: of MPICH's ABI (MPICH, Intel "
-         "MPI, Cray MPICH, MVAPICH), Open "
-         "MPI's, or the standard ABI of MPI 5.0; none leaves everything to it. Not agreed by ranks: all must have the "
+         "MPI, Cray MPICH, MVAPICH) or Open "
+         "MPI's; one of the standard ABI of MPI 5.0 says so by itself; none leaves everything to it. Not agreed by "
+         "ranks: all must have the "
          "same. "
          "One that the library cannot have is named, and everything is left to it",
          false,

@@ -126,6 +126,10 @@ class Mistakes(unittest.TestCase):
             for length in (0, 100, 5000, len(whole) // 4):
                 library.write_bytes(whole[:length])
                 self.expect(2, f"the loader does not take {library}", "--library", library, "mpirun")
+        # What else is preloaded is somebody else's.
+        result = subprocess.run([HCOLLRUN, "--dry-run", "true"], capture_output=True, text=True, timeout=60,
+                                env=installed.environment(LD_PRELOAD="/nowhere/libtool.so"))
+        self.assertEqual(result.returncode, 0, result.stderr)
         self.expect(127, "there is no program type", "type", "true")
         self.expect(127, "there is no program nowhere", "nowhere", "-n", "2")
 

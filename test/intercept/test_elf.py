@@ -63,6 +63,10 @@ class Libraries(unittest.TestCase):
             for needed in dynamic(path, "NEEDED"):
                 self.assertRegex(needed, glibc if PORTABLE else f"{glibc}|{more}", path)
 
+    def test_the_preloaded_library_calls_nothing_that_is_glibcs_alone(self):
+        for name in symbols(os.path.join(FOLDER, "libhcoll.so"), "--undefined-only"):
+            self.assertNotRegex(name, r"_chk(@|$)|^__isoc")
+
     @unittest.skipUnless(PORTABLE, "libraries are of this machine alone (HCOLL_PORTABLE)")
     def test_they_run_with_glibc_2_28(self):
         newest = {"GLIBC": (2, 28), "GCC": (4, 2, 0)}

@@ -72,6 +72,13 @@ class OtherPrograms(unittest.TestCase):
         self.assertIn("Reduce 0x1 0x2 3", done.stdout)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertIn("this C library is not glibc", done.stderr)
+        # With its MPI library loaded by a module, for itself.
+        module, loader = os.path.join(self.folder, "module.so"), os.path.join(self.folder, "loader")
+        subprocess.run(["musl-gcc", "-shared", "-fPIC", "-DMODULE", os.path.join(SOURCE, "fake_program.c"), "-o", module, "-L", self.folder, "-lfake_mpi",
+                        f"-Wl,-rpath,{self.folder}"], check=True)
+        subprocess.run(["musl-gcc", os.path.join(SOURCE, "fake_loader.c"), "-o", loader], check=True)
+        done = self.run_preloaded(loader, module)
+        self.assertEqual((done.returncode, done.stdout), (alone.returncode, alone.stdout), done.stderr)
 
 
 if __name__ == "__main__":

@@ -304,17 +304,20 @@ TEST(SingleCopy, TouchesNoProcessThatIsNotTheOne) {
     constexpr int ranks = 5;
     constexpr int reader = 3;
     constexpr int stranger = 1;
-    std::shared_ptr<WatchedMemory> memory;
-    std::vector<std::string> problems(ranks);
-    run_ranks(Placement::one_node(ranks), buffer_bytes, true, [&](NodeCollectives& node, int rank) {
-        std::shared_ptr<PeerMemory> own = make_cma_memory(ranks);
-        if (rank == reader) own = memory = std::make_shared<WatchedMemory>(make_cma_memory(ranks), stranger);
-        EXPECT_TRUE(node.use_single_copy(own));
-        problems[static_cast<std::size_t>(rank)] = run_rank(node, rank, ranks, 1, 100'000);
-    });
-    EXPECT_EQ(problems, std::vector<std::string>(ranks));
-    EXPECT_GT(memory->meetings, 1);
-    EXPECT_EQ(memory->copies_of_stranger, 0);
+    // With cores of their own roots of broadcasts write to their readers; else all only read.
+    for (const bool oversubscribed : {true, false}) {
+        std::shared_ptr<WatchedMemory> memory;
+        std::vector<std::string> problems(ranks);
+        run_ranks(Placement::one_node(ranks), buffer_bytes, oversubscribed, [&](NodeCollectives& node, int rank) {
+            std::shared_ptr<PeerMemory> own = make_cma_memory(ranks);
+            if (rank == reader) own = memory = std::make_shared<WatchedMemory>(make_cma_memory(ranks), stranger);
+            EXPECT_TRUE(node.use_single_copy(own));
+            problems[static_cast<std::size_t>(rank)] = run_rank(node, rank, ranks, 1, 100'000);
+        });
+        EXPECT_EQ(problems, std::vector<std::string>(ranks));
+        EXPECT_GT(memory->meetings, 1);
+        EXPECT_EQ(memory->copies_of_stranger, 0);
+    }
 }
 
 // Copies, but takes its time.

@@ -4,6 +4,7 @@
  * never enters MPI (a shell, mpiexec) pays no more for having it preloaded than its loading.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -171,6 +172,16 @@ static void* vendor_function(const char* name) {
     return function;
 }
 
+/* The number at `*text`, which is moved behind it. Other functions that read numbers have other names in newer versions of glibc. */
+static unsigned long hexadecimal(const char** text) {
+    unsigned long number = 0;
+    for (; isxdigit((unsigned char)**text); ++*text) {
+        const char digit = **text;
+        number = number * 16 + (unsigned long)(digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10);
+    }
+    return number;
+}
+
 /* The folder of libhcoll.so with its final slash. A preload by a relative name may have been left by chdir since: then
  * the kernel knows better. */
 static int own_folder(char* folder, size_t size) {
@@ -184,9 +195,11 @@ static int own_folder(char* folder, size_t size) {
         char line[PATH_MAX + 128];
         int found = 0;
         while (!found && fgets(line, sizeof line, maps) != NULL) {
-            unsigned long first = 0, last = 0;
+            const char* rest = line;
+            const unsigned long first = hexadecimal(&rest);
+            const unsigned long last = *rest == '-' ? (++rest, hexadecimal(&rest)) : 0;
             char* name = strchr(line, '/');
-            if (name == NULL || sscanf(line, "%lx-%lx", &first, &last) != 2) continue;
+            if (name == NULL) continue;
             if ((unsigned long)hcoll_slots < first || (unsigned long)hcoll_slots >= last) continue;
             snprintf(folder, size, "%s", name);
             found = 1;
@@ -232,10 +245,11 @@ static const struct hcoll_backend* load_backend(void) {
         return NULL;
     }
     if (flavour.name == NULL) {
-        say("this MPI library is not one that libhcoll knows, so collectives stay with it: %.*s (LIBHCOLL_MPI=mpich, "
-            "openmpi or abi says that it "
-            "has that ABI)",
-            line_length, vendor.version_text);
+        say("this MPI library is not one that libhcoll knows, so collectives stay with it: %.*s%s", line_length,
+            vendor.version_text,
+            library.abi_version > 0       ? ""
+            : library.has_openmpi_objects ? " (LIBHCOLL_MPI=openmpi says that it has Open MPI's ABI)"
+                                          : " (LIBHCOLL_MPI=mpich says that it has MPICH's ABI)");
         return NULL;
     }
     char folder[PATH_MAX] = "";
@@ -346,9 +360,14 @@ static void set_wrapper(int function, void* wrapper) {
 
 static void stand_aside(void) { fill_slots(NULL); }
 
-/* Under a C library of which nothing can be asked: whatever comes next has the functions. */
-static void stand_aside_unknown(void) {
+/* Under a C library of which little can be asked: whatever comes next has the functions, or what the caller was loaded with (Python's extension modules). */
+static void stand_aside_unknown(const void* return_address) {
+    Dl_info info;
     vendor.handle = RTLD_NEXT;
+    if (dlsym(RTLD_NEXT, probe_name) == NULL && dladdr(return_address, &info) != 0 && info.dli_fname != NULL) {
+        void* caller = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+        if (caller != NULL) vendor.handle = caller;
+    }
     say("this C library is not glibc, for which libhcoll is made, so collectives stay with the MPI library");
     stand_aside();
 }
@@ -359,7 +378,7 @@ static const char* pmpi_name_of(unsigned slot) {
 
 static void bind_slots(unsigned slot, const void* return_address) {
     if (map_of((const void*)hcoll_slots) == NULL) {
-        stand_aside_unknown();
+        stand_aside_unknown(return_address);
         return;
     }
     if (!find_vendor(return_address)) {

@@ -6,7 +6,7 @@
 //          is loaded where it is there (libxpmem.so.0); this one does not need it
 //
 // Either may be refused (Yama's ptrace_scope, seccomp filters of containers, other users), or reach another process than the
-// one that was meant (PID namespaces): SingleCopy::prove finds out before anything depends on it.
+// one that was meant (PID namespaces): SingleCopy::prove and ProvenMemory find out before anything depends on it.
 #pragma once
 
 #include <cstddef>

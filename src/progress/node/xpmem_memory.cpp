@@ -5,7 +5,7 @@
 // gets other memory at the same address later, is no danger where the kernel module does what is expected of it: it is told
 // of pages that go, drops them from attachments, and looks them up anew when they are touched. SingleCopy::prove changes a
 // page under an attachment to see that it does. An attachment is touched only where a message is, and only between its
-// offer and its end, so that there is always memory behind it.
+// offer and its end, or where ProvenMemory has its word, so that there is always memory behind it.
 #include <dlfcn.h>
 #include <unistd.h>
 
