@@ -2,6 +2,7 @@
 # How a multi-rank test program is built and registered. Expects, for each flavour of HCOLL_FLAVOURS, the interface
 # target hcoll_mpi_<flavour> and the variables HCOLL_MPIEXEC_<flavour> and (may be empty) HCOLL_MPIFORT_<flavour>.
 
+include(${CMAKE_CURRENT_LIST_DIR}/Differences.cmake)
 set(HCOLL_TEST_LIBRARY "${PROJECT_BINARY_DIR}/lib/libhcoll.so" CACHE FILEPATH "The library that MPI tests preload")
 set(HCOLL_TEST_BIN "${PROJECT_BINARY_DIR}/test/bin")
 
@@ -61,6 +62,11 @@ endfunction()
 # says otherwise. SERIAL: not beside any other test.
 function(hcoll_add_mpi_test name flavour)
     cmake_parse_arguments(PARSE_ARGV 2 arg "SERIAL" "RANKS;PROGRAM;TIMEOUT" "ENV;ARGS;PRELOAD")
+    hcoll_find_difference(${name} ${flavour} difference)
+    if(difference)
+        hcoll_add_skipped_mpi_test(${name} ${flavour} "${difference}")
+        return()
+    endif()
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 120)
     endif()

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The one list of what MPI libraries other than Debian 12's do otherwise, by themselves: each test was run without libhcoll, too, and failed. They
+# are reported as skipped, with the reason. Each is: MPI library, its version, tests (mpi.<name>.<flavour>), reason; versions and names are regular
+# expressions. Found by scripts/newest.
+set(HCOLL_DIFFERENCES
+    mpich "^5\\.0" "device_memory_(shared|plans|messages|plans_late)_(cuda|hip)"
+        "MPICH 5.0 has Level Zero loaded, whose buffers cannot be asked about: all is left to it, which cannot read the stand-in's memory"
+    openmpi "^6\\.0" "device_memory_(shared|plans|messages|plans_late)_(cuda|hip)"
+        "Open MPI 6.0 has Level Zero loaded, whose buffers cannot be asked about: all is left to it, which cannot read the stand-in's memory"
+    openmpi "^6\\.0" "wrong_lengths_(two_nodes|messages)"
+        "Open MPI 6.0.0rc2 writes behind a buffer that is shorter than a message"
+    openmpi "^6\\.0" "io_romio"
+        "Open MPI 6.0 has another ROMIO"
+    openmpi "^6\\.0" "sessions|sessions_(with_init|observed|observed_sparse|auto|thread|thread_with_init)"
+        "Open MPI 6.0.0rc2 crashes in collectives of sessions"
+    openmpi "^6\\.0" "strangers_spawned_.*"
+        "Open MPI 6.0.0rc2 cannot connect spawned processes in a chroot"
+    mpich "^5\\.0" "communicators_(3|5|sparse)|exceptions_handler_(tree|shared)|exceptions_in_flight_calls"
+        "MPICH 5.0 ends a program by an assertion where a reduction is of MPI_DATATYPE_NULL"
+    mpich "^5\\.0" "sessions_(auto|beside_info|thread_info)"
+        "MPICH 5.0.2 makes no session that asks for a thread level"
+    mpich "^5\\.0" "arguments_alone_(tree|shared)_checked"
+        "MPICH 5.0 crashes in wrong calls that are errors in MPICH 4"
+    mpich "^5\\.0" "revoked_(shared|tree|chain)|vendor_errors_(blocking|nonblocking)"
+        "MPICH 5.0 makes no shared windows in a chroot, where it takes each rank for one on a node of its own"
+)
+
+# hcoll_find_difference(<name> <flavour> <variable>): the reason for which that test is skipped, or nothing.
+function(hcoll_find_difference name flavour variable)
+    set(found "")
+    if(NOT DEFINED HCOLL_MPI_VERSION_${flavour})
+        execute_process(COMMAND "${HCOLL_MPIEXEC_${flavour}}" --version OUTPUT_VARIABLE said ERROR_VARIABLE said)
+        string(REGEX MATCH "[0-9]+\\.[0-9]+[^ \n]*" version "${said}")
+        set(HCOLL_MPI_VERSION_${flavour} "${version}" CACHE INTERNAL "What its launcher says")
+    endif()
+    set(rest ${HCOLL_DIFFERENCES})
+    while(rest)
+        list(POP_FRONT rest of version names reason)
+        if(of STREQUAL flavour AND HCOLL_MPI_VERSION_${flavour} MATCHES "${version}" AND name MATCHES "^(${names})$")
+            set(found "${reason}")
+        endif()
+    endwhile()
+    set(${variable} "${found}" PARENT_SCOPE)
+endfunction()
