@@ -88,7 +88,7 @@ static const struct function functions[HCOLL_FUNCTION_COUNT] = {
 static const char probe_name[] = "PMPI_Get_library_version";
 
 /* Other C libraries (musl) have no such function: then there is no map of anything. */
-extern __typeof(dladdr1) dladdr1 __attribute__((weak));
+extern __typeof(dladdr1) dladdr1 __attribute__((weak)); /* NOLINT(readability-redundant-declaration) */
 
 static struct link_map* map_of(const void* address) {
     Dl_info info;
