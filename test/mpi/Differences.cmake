@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The one list of what MPI libraries other than Debian 12's do otherwise, by themselves: each test was run without libhcoll, too, and failed. They
-# are reported as skipped, with the reason. Each is: MPI library, its version, tests (mpi.<name>.<flavour>), reason; versions and names are regular
-# expressions. Found by scripts/newest.
+# The one list of what MPI libraries other than Debian 12's do otherwise, by themselves: of each reason tests were run without libhcoll, too, and
+# failed (but for device memory, which the MPI library alone cannot have); relatives of the same reason are named with them. They are reported as
+# skipped, with the reason. Each is: MPI library, its version, tests (mpi.<name>.<flavour>), reason; versions and names are regular expressions.
 set(HCOLL_DIFFERENCES
     mpich "^5\\.0" "device_memory_(shared|plans|messages|plans_late)_(cuda|hip)"
         "MPICH 5.0 has Level Zero loaded, whose buffers cannot be asked about: all is left to it, which cannot read the stand-in's memory"
