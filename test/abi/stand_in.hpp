@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
-// All classes of handles but sessions, which MPI libraries have from MPI 4 on.
+#include "../support/mpi_features.hpp"
+
+// All classes of handles but sessions, which not all MPI libraries have.
 #define HCOLL_HANDLES(HANDLE) \
     HANDLE(Comm)              \
     HANDLE(Datatype)          \
@@ -65,7 +67,7 @@ struct VendorOf;
         using Type = MPI_##name; \
     };
 HCOLL_HANDLES(HCOLL_HANDLE)
-#if MPI_VERSION >= 4
+#if HCOLL_TEST_HAS_SESSIONS
 HCOLL_HANDLE(Session)
 #else
 template <>

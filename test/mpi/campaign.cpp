@@ -19,10 +19,11 @@
 #include "../support/any_collective.hpp"
 #include "../support/communicator_set.hpp"
 #include "../support/layouts.hpp"
+#include "../support/mpi_features.hpp"
 #include "../support/predefined_types.hpp"
 #include "../support/random_layouts.hpp"
 #include "../support/spawn.hpp"
-#if MPI_VERSION >= 4
+#if HCOLL_TEST_HAS_SESSIONS
 #include "../support/session_communicator.hpp"
 #endif
 
@@ -139,7 +140,7 @@ public:
     }
     ~Places() {
         for (auto it = made_.rbegin(); it != made_.rend(); ++it) MPI_Comm_free(&(*it)->comm);
-#if MPI_VERSION >= 4
+#if HCOLL_TEST_HAS_SESSIONS
         if (session_ != MPI_SESSION_NULL) MPI_Session_finalize(&session_);
 #endif
     }
@@ -168,7 +169,7 @@ private:
         add("between odd and even ranks", inter, group);
     }
     void add_session() {
-#if MPI_VERSION >= 4
+#if HCOLL_TEST_HAS_SESSIONS
         const int rank = failure_context().rank;
         check(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session_));
         add("a session's communicator", communicator_of(session_, "mpi://WORLD").comm);
@@ -179,7 +180,7 @@ private:
     std::optional<CommunicatorSet> set_;
     std::deque<Place> list_;
     std::vector<Place*> made_;  // those of the list that are freed here
-#if MPI_VERSION >= 4
+#if HCOLL_TEST_HAS_SESSIONS
     MPI_Session session_ = MPI_SESSION_NULL;
 #endif
 };
@@ -444,7 +445,7 @@ int main(int argc, char** argv) {
         done = run_with(parent, 1, kinds, shape, program);
     } else {
         const Kinds kinds(program.seed());
-        Places first(CommunicatorSet::Of::world, is_plain, MPI_VERSION >= 4 && !is_plain);
+        Places first(CommunicatorSet::Of::world, is_plain, HCOLL_TEST_HAS_SESSIONS != 0 && !is_plain);
         std::deque<Places> others;
         std::vector<std::int64_t> done_by(static_cast<std::size_t>(threads), 0);
         std::vector<std::thread> running;

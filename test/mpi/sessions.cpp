@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives on communicators made from MPI sessions: without MPI_Init, twice in a row, and with it beside.
-// Skipped where MPI has no sessions (before MPI 4).
+// Skipped where MPI has no sessions.
 //
 //   --with-init    MPI_Init before, MPI_Finalize after the sessions
 //   --level NAME   the thread level that sessions ask for
 //   --told NAME    the one that they are to be told
-#include "../support/mpi_library.hpp"
 #include "../support/persistent_call.hpp"
 #include "../support/timed_barrier.hpp"
 
 using namespace hcoll::test;
 
-#if MPI_VERSION >= 4
+#if HCOLL_TEST_HAS_SESSIONS
 #include "../support/session_communicator.hpp"
 
 namespace {
@@ -73,8 +72,6 @@ void use(MPI_Comm comm) {
     use_nonblocking({"a communicator of a session", comm, rank, size});
 }
 
-bool mpi_breaks_when_started_again() { return is_mpich_of("4.0"); }
-
 struct Levels {
     std::string asked;
     std::string told;
@@ -126,9 +123,9 @@ int main(int argc, char** argv) {
     [[maybe_unused]] const std::string asked = options.text("--level", "");
     [[maybe_unused]] const std::string told = options.text("--told", "");
     options.reject_rest();
-#if MPI_VERSION >= 4
+#if HCOLL_TEST_HAS_SESSIONS
     if (with_init) check(MPI_Init(&argc, &argv));
-    // MPICH 4.0 crashes in MPI_Session_init when an earlier session was the last one: there, keep one open throughout.
+    // MPICH 4.0 crashes in MPI_Session_init when an earlier session was the last one: there, one is kept open throughout.
     const Levels levels{asked, told};
     MPI_Session keep = MPI_SESSION_NULL;
     if (mpi_breaks_when_started_again()) keep = begin_session(levels);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A session's communicator while MPI_COMM_WORLD comes and goes, which is nothing to it: ranks use it before MPI_Init and after, and
-// some of them before MPI_Finalize what others use after. Skipped where MPI has no sessions (before MPI 4).
+// some of them before MPI_Finalize what others use after. Skipped where MPI has no sessions.
 //
 //   --case init      rank 0 makes its first call before MPI_Init, the others after
 //   --case finalize  rank 0 begins a collective before MPI_Finalize, the others after; then rank 0 alone makes another session, and
@@ -13,7 +13,7 @@
 
 using namespace hcoll::test;
 
-#if MPI_VERSION >= 4
+#if HCOLL_TEST_HAS_SESSIONS
 #include "../support/session_communicator.hpp"
 
 namespace {
@@ -130,15 +130,16 @@ int main(int argc, char** argv) {
     Options options(argc, argv);
     [[maybe_unused]] const std::string which = options.text("--case", "");
     options.reject_rest();
-#if MPI_VERSION >= 4
-    if (which == "init")
+#if HCOLL_TEST_HAS_SESSIONS
+    if (which == "init") {
         init_between();
-    else if (which == "finalize")
+    } else if (which == "finalize") {
         finalize_between();
-    else if (which == "info")
+    } else if (which == "info") {
         strange_infos();
-    else
+    } else {
         fail("--case is init, finalize or info");
+    }
     std::printf("ok %s\n", which.c_str());
     return 0;
 #else

@@ -3,17 +3,15 @@
 // PMPI_Get_library_version. So the library's own sums are "wrong", which LIBHCOLL_VERIFY has to find.
 #include <mpi.h>
 
+#include "mpi_features.hpp"
 #include "next_function.hpp"
 
 #include <cstring>
 
-#if MPI_VERSION < 4 && defined(OPEN_MPI)
-#include <mpi-ext.h>
-#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define PERSISTENT_ALLREDUCE PMPIX_Allreduce_init
-#endif
-#elif MPI_VERSION >= 4
-#define PERSISTENT_ALLREDUCE PMPI_Allreduce_init
+#if defined(HCOLL_TEST_PERSISTENT)
+#define JOINED(first, second) first##second
+#define WITH_P(name) JOINED(P, name)
+#define PERSISTENT_ALLREDUCE WITH_P(HCOLL_TEST_PERSISTENT(Allreduce_init))
 #endif
 
 namespace {

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A persistent collective whose results every rank knows beforehand. HCOLL_TEST_PERSISTENT(name) is the MPI library's name of a
-// function that makes one; it is not defined where there is none.
+// A persistent collective whose results every rank knows beforehand; nothing where HCOLL_TEST_PERSISTENT (mpi_features.hpp) is not defined.
 #pragma once
 
+#include "mpi_features.hpp"
 #include "nonblocking_call.hpp"
-
-#if MPI_VERSION < 4 && defined(OPEN_MPI)
-#include <mpi-ext.h>
-#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define HCOLL_TEST_PERSISTENT(name) MPIX_##name
-#endif
-#elif MPI_VERSION >= 4
-#define HCOLL_TEST_PERSISTENT(name) MPI_##name
-#endif
 
 #if defined(HCOLL_TEST_PERSISTENT)
 

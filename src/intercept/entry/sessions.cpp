@@ -143,6 +143,7 @@ int wrap_Session_finalize(Session* session) {
         if (background.leave()) forget_type_layouts();
         ProcessGroups::get().free_unknown();
         Process::get().remove_session(*session);
+        Process::get().finish_last_session();
     }
     const int status = onward.Session_finalize(session);
     if (is_one && status != MPI_SUCCESS) {

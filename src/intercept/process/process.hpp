@@ -38,7 +38,8 @@ public:
         // Has collectives be observed (observed_call.hpp) from now on, and, where the settings watch, calls that wait; on all ranks of MPI_COMM_WORLD.
         // May be nullptr.
         void (*observe_calls)(const Settings& settings) = nullptr;
-        // At finalize, on all ranks of MPI_COMM_WORLD, while MPI still works, or (`is_in_mpi` false) when the process ends without it.
+        // At finalize, on all ranks of MPI_COMM_WORLD, while MPI still works, or (`is_in_mpi` false) when the process ends without it: has
+        // nothing be observed any more.
         void (*finish_observing)(bool is_in_mpi) = nullptr;
         void (*release_communicators)() = nullptr;  // at finalize, while MPI still works
     };
@@ -107,8 +108,11 @@ public:
     // A communicator is used: makes sure of the finalize hook, and of who prints where there is no MPI_COMM_WORLD.
     void note_communicator(int rank, int size);
 
-    // In MPI_Finalize: duplicates are freed, the report is written, and calls go straight to the vendor from now on.
+    // In MPI_Finalize: nothing is observed any more; where no session is left, duplicates are freed, the report is written, and calls go
+    // straight to the vendor from now on.
     void finish();
+    // A session that was left by MPI_Finalize is about to go: where it is the last one, what finish() left to do.
+    void finish_last_session();
     // At the end of the process; calls no MPI.
     void finish_at_exit();
     bool finished() const { return finished_.load(std::memory_order_relaxed); }
@@ -124,6 +128,9 @@ private:
     void set_finalize_hook();
     void write_report();
     void keep_learned();
+    bool has_session();
+    void let_go();
+    void end();
 
     static PerProcess<Process*> instance_;
     std::string library_line_;
@@ -154,6 +161,7 @@ private:
     int world_rank_ = 0;
     std::atomic<bool> may_have_joined_{false};
     std::atomic<bool> own_mode_{true};
+    std::atomic<bool> has_left_world_{false};
     std::atomic<bool> finished_{false};
     std::atomic<bool> has_finalize_hook_{false};
     std::atomic<bool> sees_finalize_{false};
