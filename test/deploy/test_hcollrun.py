@@ -148,11 +148,18 @@ class Jobs(unittest.TestCase):
                 self.assertRegex(result.stderr, rf"hcollrun: by {'-x' if flavour == 'openmpi' else '-genv'}, ")
                 self.assertIn(f"{prefix.resolve()}/lib", result.stderr)
                 self.assertRegex(result.stdout + result.stderr, r"[1-9]\d* collectives on own algorithms")
-                if flavour == "openmpi":
-                    # Two programs, which have it both: a job in which some ranks lack it computes wrong results.
-                    result = subprocess.run([link, "--quiet", installed.MPIEXEC[flavour], "--oversubscribe", "-n", "1", "printenv", "LD_PRELOAD", ":",
-                                             "-n", "1", "printenv", "LD_PRELOAD"], capture_output=True, text=True, timeout=120, env=installed.environment())
-                    self.assertEqual(result.stdout.split(), [f"{prefix.resolve()}/lib/libhcoll.so"] * 2)
+
+    @unittest.skipUnless("openmpi" in installed.FLAVOURS, "there is no Open MPI")
+    def test_two_programs_have_it_both(self):
+        # A job in which some ranks lack it computes wrong results.
+        job = [installed.MPIEXEC["openmpi"], "--oversubscribe", "-n", "1", "printenv", "LD_PRELOAD", ":", "-n", "1", "printenv", "LD_PRELOAD"]
+        options = {"capture_output": True, "text": True, "timeout": 120}
+        with installed.installation() as prefix:
+            alone = subprocess.run([name.replace("LD_PRELOAD", "HOME") for name in job], env=installed.environment(), **options)
+            if alone.returncode != 0:
+                self.skipTest(f"Open MPI's mpiexec itself fails with two programs ({alone.returncode})")
+            result = subprocess.run([prefix / "bin" / "hcollrun", "--quiet", *job], env=installed.environment(), **options)
+            self.assertEqual(result.stdout.split(), [f"{prefix.resolve()}/lib/libhcoll.so"] * 2)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 # failed (but for device memory, which the MPI library alone cannot have); relatives of the same reason are named with them. They are reported as
 # skipped, with the reason. Each is: MPI library, its version, tests (mpi.<name>.<flavour>), reason; versions and names are regular expressions.
 set(HCOLL_DIFFERENCES
-    mpich "^5\\.0" "device_memory_(shared|plans|messages|plans_late)_(cuda|hip)"
-        "MPICH 5.0 has Level Zero loaded, whose buffers cannot be asked about: all is left to it, which cannot read the stand-in's memory"
+    mpich "^(4\\.2|5\\.0)" "device_memory_(shared|plans|messages|plans_late)_(cuda|hip)"
+        "MPICH has Level Zero loaded here, whose buffers cannot be asked about: all is left to it, which cannot read the stand-in's memory"
     openmpi "^6\\.0" "device_memory_(shared|plans|messages|plans_late)_(cuda|hip)"
         "Open MPI 6.0 has Level Zero loaded, whose buffers cannot be asked about: all is left to it, which cannot read the stand-in's memory"
     openmpi "^6\\.0" "wrong_lengths_(two_nodes|messages)"
@@ -17,6 +17,8 @@ set(HCOLL_DIFFERENCES
         "Open MPI 6.0.0rc2 cannot connect spawned processes in a chroot"
     mpich "^5\\.0" "communicators_(3|5|sparse)|exceptions_handler_(tree|shared)|exceptions_in_flight_calls"
         "MPICH 5.0 ends a program by an assertion where a reduction is of MPI_DATATYPE_NULL"
+    mpich "^4\\.2" "sessions|sessions_(with_init|observed|observed_sparse|auto|thread|thread_with_init)"
+        "MPICH 4.2 never ends a non-blocking collective whose communicator, of a session, was freed meanwhile"
     mpich "^5\\.0" "sessions_(auto|beside_info|thread_info)"
         "MPICH 5.0.2 makes no session that asks for a thread level"
     mpich "^5\\.0" "arguments_alone_(tree|shared)_checked"

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "progress/node/handed_segment.hpp"
 #include "progress/node/shared_segment.hpp"
 
 namespace hcoll::test {
@@ -76,6 +77,89 @@ TEST(SharedSegment, OfAnotherProcessWithThatNumberIsNotTaken) {
     address = created.address();
     created.close_descriptor();
     EXPECT_EQ(opened.open(address), ENOENT);
+}
+
+TEST(SharedSegment, IsHandedToAProcessThatMayNotOpenIt) {
+    SharedSegment created;
+    ASSERT_EQ(created.create(4096), 0);
+    SegmentOffer offer;
+    ASSERT_EQ(offer.open(created), 0);
+    EXPECT_EQ(offer.hand_over(), EAGAIN) << "nobody is there, and nobody is waited for";
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        created.close_descriptor();
+        HandedSegment handed;
+        SharedSegment taken;
+        int problem = handed.connect(created.address());
+        if (write(ends[1], &problem, sizeof problem) != sizeof problem) _exit(99);
+        if (problem == 0) problem = handed.take(taken);
+        if (problem == 0) taken.data()[4095] = std::byte{42};
+        _exit(problem);
+    }
+    int connected = -1;
+    ASSERT_EQ(read(ends[0], &connected, sizeof connected), static_cast<ssize_t>(sizeof connected));
+    ASSERT_EQ(connected, 0);
+    EXPECT_EQ(offer.hand_over(), 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(created.data()[4095], std::byte{42});
+    close(ends[0]);
+    close(ends[1]);
+}
+
+TEST(SharedSegment, IsHandedToNobodyOfAnotherUser) {
+    if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+    SharedSegment created;
+    ASSERT_EQ(created.create(4096), 0);
+    SegmentOffer offer;
+    ASSERT_EQ(offer.open(created), 0);
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        constexpr uid_t nobody = 65534;
+        HandedSegment handed;
+        int problem = setuid(nobody) == 0 ? handed.connect(created.address()) : errno;
+        if (write(ends[1], &problem, sizeof problem) != sizeof problem) _exit(99);
+        SharedSegment taken;
+        _exit(problem == EPERM ? handed.take(taken) : 98);
+    }
+    int connected = -1;
+    ASSERT_EQ(read(ends[0], &connected, sizeof connected), static_cast<ssize_t>(sizeof connected));
+    EXPECT_EQ(connected, EPERM);
+    EXPECT_EQ(offer.hand_over(), EAGAIN) << "a stranger was accepted";
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), ECONNRESET);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+TEST(SharedSegment, IsNotHandedWhereTheOfferIsGoneOrTheSegmentIsAnother) {
+    SharedSegment created;
+    ASSERT_EQ(created.create(4096), 0);
+    HandedSegment none;
+    EXPECT_EQ(none.connect(created.address()), ECONNREFUSED);
+    HandedSegment late;
+    HandedSegment wrong;
+    SharedSegment taken;
+    {
+        SegmentOffer offer;
+        ASSERT_EQ(offer.open(created), 0);
+        SegmentAddress address = created.address();
+        address.bytes *= 2;
+        ASSERT_EQ(wrong.connect(address), 0);
+        ASSERT_EQ(offer.hand_over(), 0);
+        ASSERT_EQ(late.connect(created.address()), 0);
+    }
+    EXPECT_EQ(wrong.take(taken), ENXIO);
+    EXPECT_EQ(late.take(taken), ECONNRESET);
+    EXPECT_EQ(taken.data(), nullptr);
 }
 
 TEST(SharedSegment, ThatCannotBeHadIsAnError) {

@@ -112,7 +112,10 @@ private:
 
     bool make_segment(const SegmentUse& use);
     int tell_node(void* told, int numbers) const;
+    int worst_of_all(int problem) const;
     int join_segment(const SegmentAddress& address);
+    int enter_segment();
+    int hand_segment_over(const SegmentAddress& address, int problem);
     bool may_share_rooms() const;
     int enter(int number);
     bool find_single_copy(SingleCopyWay way);

@@ -11,8 +11,16 @@
 #include "intercept/process/abort_job.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/scratch_memory.hpp"
+#include "progress/node/handed_segment.hpp"
 
 namespace hcoll {
+
+namespace {
+
+// Added to the error of a rank that could not open the segment, which may be handed over: more than any other.
+constexpr int not_opened = 1 << 20;
+
+}  // namespace
 
 // The memory that the ranks of a node share. False, on all ranks alike, where one of them cannot have it.
 bool SetUp::make_segment(const SegmentUse& use) {
@@ -52,8 +60,8 @@ bool SetUp::make_segment(const SegmentUse& use) {
             problem = ENOMEM;
         }
     }
-    int worst_problem = EIO;
-    if (mpi.Allreduce(&problem, &worst_problem, 1, MPI_INT, MPI_MAX, own.duplicate) != MPI_SUCCESS) worst_problem = EIO;
+    int worst_problem = worst_of_all(problem);
+    if (worst_problem > not_opened) worst_problem = worst_of_all(hand_segment_over(told.segment, problem));
     if (own.rooms != nullptr) own.rooms->segment().close_descriptor();
     if (worst_problem == 0) {
         if (of_.rank == 0 && log_enabled(LogLevel::debug))
@@ -74,6 +82,48 @@ bool SetUp::make_segment(const SegmentUse& use) {
     own.peers.reset();
     own.rooms = nullptr;
     return false;
+}
+
+int SetUp::worst_of_all(int problem) const {
+    int worst = EIO;
+    return mpi.Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, own_->duplicate) == MPI_SUCCESS ? worst : EIO;
+}
+
+// Once more, for the ranks that could not open it: each is handed it by its node's leader, in turn, so that none waits for another.
+// `problem` is what this rank had so far; returns what it has now, 0 or an errno.
+int SetUp::hand_segment_over(const SegmentAddress& address, int problem) {
+    constexpr const char* when = "a communicator is set up";
+    const auto ranks = own_->placement->ranks_of_node(own_->placement->node_of(of_.rank));
+    const int leader = ranks.front();
+    const auto tell = [&](int number, int to) {
+        end_job_unless(mpi.Send(&number, 1, MPI_INT, to, 0, own_->duplicate), when);
+    };
+    const auto hear = [&](int from) {
+        int number = EIO;
+        end_job_unless(mpi.Recv(&number, 1, MPI_INT, from, 0, own_->duplicate, MPI_STATUS_IGNORE), when);
+        return number;
+    };
+    if (of_.rank == leader) {
+        SegmentOffer offer;
+        if (problem == 0 && own_->rooms != nullptr) problem = offer.open(own_->rooms->segment());
+        const int offered = problem;
+        for (const int each : ranks.subspan(1)) {
+            if (hear(each) <= not_opened) continue;
+            tell(offered, each);
+            if (offered != 0 || hear(each) != 0) continue;
+            if (const int handed = offer.hand_over(); handed != 0) problem = handed;
+        }
+        return problem;
+    }
+    tell(problem, leader);
+    if (problem <= not_opened) return problem;
+    const int why_not_opened = problem - not_opened;
+    if (hear(leader) != 0) return why_not_opened;
+    HandedSegment handed;
+    problem = handed.connect(address);
+    tell(problem, leader);
+    if (problem == 0) problem = handed.take(own_->rooms->segment());
+    return problem == 0 ? enter_segment() : why_not_opened;
 }
 
 // The leader's numbers to all ranks of its node, over the duplicate. Returns an MPI error code.
@@ -145,13 +195,17 @@ bool SetUp::may_share_rooms() const {
     return of_.reach == Reach::world && group_ != nullptr && !SharedSegment::must_reserve();
 }
 
-// Returns 0 or an errno.
+// Returns 0 or an errno, which not_opened is added to where the segment could not be opened.
 int SetUp::join_segment(const SegmentAddress& address) {
-    SharedRooms& rooms = *own_->rooms;
     const int index = own_->placement->index_on_node(of_.rank);
-    const int problem = index == 0 ? 0 : rooms.segment().open(address);
-    if (problem != 0) return problem;
-    rooms.touch(index);
+    const int problem = index == 0 ? 0 : own_->rooms->segment().open(address);
+    return problem != 0 ? not_opened + problem : enter_segment();
+}
+
+// Returns 0 or an errno.
+int SetUp::enter_segment() {
+    SharedRooms& rooms = *own_->rooms;
+    rooms.touch(own_->placement->index_on_node(of_.rank));
     return enter(rooms.take());
 }
 

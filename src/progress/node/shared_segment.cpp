@@ -79,8 +79,13 @@ int SharedSegment::open(const SegmentAddress& address) {
     char link[sizeof link_prefix] = {};
     if (readlink(path, link, sizeof link - 1) < 0) return errno;
     if (std::strcmp(link, link_prefix) != 0) return ENXIO;
-    descriptor_ = ::open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (descriptor_ < 0) return errno;
+    const int descriptor = ::open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return descriptor < 0 ? errno : adopt(descriptor, address);
+}
+
+int SharedSegment::adopt(int descriptor, const SegmentAddress& address) {
+    release();
+    descriptor_ = descriptor;
     address_ = address;
     struct stat status {};
     int problem = fstat(descriptor_, &status) == 0 ? 0 : errno;

@@ -3,7 +3,8 @@
 //
 // It is an anonymous file (memfd): it has no name in /dev/shm that a killed job could leave behind, and does not depend on
 // the size of /dev/shm. Others open it through the creator's /proc entry; its name, its size and a number drawn by the
-// creator tell whether it is the one that was meant, and not that of a process in another container or on another host.
+// creator tell whether it is the one that was meant, and not that of a process in another container or on another host. Where they may not, it
+// can be handed to them (handed_segment.hpp).
 //
 // Where the system never promises more memory than it has (vm.overcommit_memory=2), it promises none for such a file until a
 // page is touched, and a rank would get SIGBUS. There each rank reserves its own part beforehand.
@@ -35,6 +36,8 @@ public:
     // After an error they hold nothing. The memory is zero, but for the first `reserved` bytes.
     int create(std::size_t bytes);
     int open(const SegmentAddress& address);
+    // The same by a descriptor, which is its own from then on, also after an error.
+    int adopt(int descriptor, const SegmentAddress& address);
     // Does the system promise no more memory than it has?
     static bool must_reserve();
     // Makes sure of the memory of a part that this process will write; before the descriptor is closed.
@@ -45,6 +48,7 @@ public:
     void close_descriptor();
 
     const SegmentAddress& address() const { return address_; }
+    int descriptor() const { return descriptor_; }
     std::byte* data() const { return data_; }
 
     static constexpr std::size_t reserved = 64;
