@@ -6,7 +6,7 @@
 # and the list HCOLL_FLAVOURS. A flavour is an ABI: `mpich` (MPICH, Intel MPI, Cray MPICH, MVAPICH) or `openmpi`.
 #
 # The standard ABI of MPI 5.0, `mpi-abi`, is there everywhere, as its header is in this tree: HCOLL_ABIS is HCOLL_FLAVOURS and that one. No test runs
-# under it alone, since its launcher and its library are those of some other.
+# under it alone, since its launcher and its library are those of some other. HCOLL_PROGRAM_ABIS are those that programs are built for.
 
 # What the compiler wrapper `wrapper` would add, as lists of include folders and of link arguments.
 function(hcoll_ask_wrapper wrapper out_includes out_links)
@@ -136,4 +136,10 @@ macro(hcoll_find_mpi_flavours)
     endif()
     hcoll_add_standard_abi()
     set(HCOLL_ABIS ${HCOLL_FLAVOURS} mpi-abi)
+    # Packagers' tools refuse programs whose libraries are nowhere, and few systems have one of the standard ABI yet.
+    option(HCOLL_ABI_PROGRAMS "hcoll-bench and hcoll-tune for MPI libraries of the standard ABI, too, which need libmpi_abi.so.1" ON)
+    set(HCOLL_PROGRAM_ABIS ${HCOLL_FLAVOURS})
+    if(HCOLL_ABI_PROGRAMS)
+        set(HCOLL_PROGRAM_ABIS ${HCOLL_ABIS})
+    endif()
 endmacro()

@@ -36,6 +36,7 @@ class Libhcoll(CMakePackage):
             # Spack's hwloc is a shared library, and so is its C++ run-time: found by the paths that Spack writes into what it builds.
             self.define("HCOLL_PORTABLE", False),
             self.define("HCOLL_TESTS", False),
+            self.define("HCOLL_ABI_PROGRAMS", False),
             self.define_from_variant("HCOLL_SIMULATION", "simulation"),
         ]
 
