@@ -87,6 +87,10 @@ man-db                   command:man
 mkdocs                   command:mkdocs
 musl-tools               command:musl-gcc
 rpm                      command:rpmbuild
+slurm-client             command:srun
+slurmctld                command:slurmctld
+slurmd                   command:slurmd
+slurm-wlm-basic-plugins  file:/usr/lib/*/slurm-wlm/auth_none.so
 zsh                      command:zsh
 LIST
         if [ "$(uname -m)" = x86_64 ]; then echo "libc6-i386 file:/lib32/libc.so.6"; fi
