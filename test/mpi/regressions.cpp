@@ -253,7 +253,12 @@ void duplicates_beside_sums() {
         MPI_Request requests[2 * pairs];
         int sums[pairs] = {};
         for (std::size_t i = 0; i < pairs; ++i) {
-            check(MPI_Comm_idup(MPI_COMM_WORLD, &duplicates[i], &requests[2 * i]));
+#if MPI_VERSION >= 4
+            if (i % 2 == 1)
+                check(MPI_Comm_idup_with_info(MPI_COMM_WORLD, MPI_INFO_NULL, &duplicates[i], &requests[2 * i]));
+            else
+#endif
+                check(MPI_Comm_idup(MPI_COMM_WORLD, &duplicates[i], &requests[2 * i]));
             check(MPI_Iallreduce(&rank, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[2 * i + 1]));
         }
         check(MPI_Waitall(2 * pairs, requests, MPI_STATUSES_IGNORE));

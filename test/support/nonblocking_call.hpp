@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "communicator_set.hpp"
+#include "mpi_features.hpp"
 #include "random.hpp"
 
 namespace hcoll::test {
@@ -99,7 +100,8 @@ inline void complete(std::vector<std::unique_ptr<Call>>& calls, Random& random) 
     std::vector<int> indices(calls.size());
     std::vector<MPI_Status> statuses(calls.size());
     int number = 0;
-    switch (random.below(6)) {
+    constexpr std::uint64_t ways = HCOLL_TEST_HAS_STATUSES ? 7 : 6;
+    switch (random.below(ways)) {
         case 0:
             for (std::size_t i = calls.size(); i > 0; --i) std::swap(calls[i - 1], calls[random.below(i)]);
             for (const auto& call : calls) check(MPI_Wait(&call->request, MPI_STATUS_IGNORE));
@@ -130,6 +132,21 @@ inline void complete(std::vector<std::unique_ptr<Call>>& calls, Random& random) 
             for (int done = 0; done == 0;) check(MPI_Testall(n, requests.data(), &done, MPI_STATUSES_IGNORE));
             give_back();
             break;
+#if HCOLL_TEST_HAS_STATUSES
+        case 6: {
+            collect();
+            int done = 0;
+            while (done == 0) {
+                check(MPI_Request_get_status_any(n, requests.data(), &number, &done, statuses.data()));
+                check(MPI_Request_get_status_some(n, requests.data(), &number, indices.data(), statuses.data()));
+                check(MPI_Request_get_status_all(n, requests.data(), &done, statuses.data()));
+            }
+            check(MPI_Testall(n, requests.data(), &done, MPI_STATUSES_IGNORE));
+            require(done != 0, "MPI_Testall after MPI_Request_get_status_all");
+            give_back();
+            break;
+        }
+#endif
         default:
             for (const auto& call : calls) {
                 for (int done = 0; done == 0;) check(MPI_Request_get_status(call->request, &done, MPI_STATUS_IGNORE));
