@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by scripts/release and scripts/newest, after setup.sh: other releases of Debian, in folders.
+# Sourced by scripts/release, scripts/newest and scripts/recipes, after setup.sh: other releases of Debian, in folders.
 #
 #   hcoll_require_roots            ends the script where no such root can be made
 #   hcoll_root RELEASE FOLDER PACKAGE...    makes the root if it is not there; installs what is missing in it

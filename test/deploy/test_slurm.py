@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hcollrun and Slurm itself: two nodes of a cluster that this test starts on this machine, and ends."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -54,8 +55,10 @@ def free_ports(count):
 class Slurm(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.prefix = cls.enterClassContext(installed.installation())
+        contexts = contextlib.ExitStack()
+        cls.addClassCleanup(contexts.close)
+        cls.folder = pathlib.Path(contexts.enter_context(tempfile.TemporaryDirectory()))
+        cls.prefix = contexts.enter_context(installed.installation())
         (cls.folder / "state").mkdir()
         configuration = cls.folder / "slurm.conf"
         host = socket.gethostname().split(".")[0]
@@ -69,7 +72,10 @@ class Slurm(unittest.TestCase):
         until = time.monotonic() + 60
         while not cls.is_up():
             if time.monotonic() > until:
-                raise unittest.SkipTest("Slurm does not start here: " + "; ".join(cls.last_lines()))
+                said = "; ".join(cls.last_lines())
+                cls.end_daemons()
+                contexts.close()
+                installed.skip(f"Slurm does not start here: {said}")
             time.sleep(0.2)
 
     @classmethod
@@ -83,10 +89,14 @@ class Slurm(unittest.TestCase):
 
     @classmethod
     def end_daemons(cls):
+        subprocess.run(["scancel", "--user", "root"], capture_output=True, env=cls.environment, timeout=60)
         for each in cls.daemons:
             each.terminate()
         for each in cls.daemons:
-            each.wait(timeout=60)
+            try:
+                each.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                each.kill()
 
     def run_here(self, *words, **more):
         return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120, env={**self.environment, **more})

@@ -78,6 +78,9 @@ class Settings(unittest.TestCase):
 
     @unittest.skipIf(FLAVOUR == "openmpi", "Open MPI 4 has no sessions, in which ranks have no common start")
     def test_ranks_without_a_common_start_agree_on_each_communicator(self):
+        version = subprocess.run([os.environ["HCOLL_MPIEXEC"], "--version"], capture_output=True, text=True).stdout
+        if re.search(r"Version: +4\.2", version):
+            self.skipTest("MPICH 4.2 by itself never ends a non-blocking collective whose communicator, of a session, was freed meanwhile")
         sessions = os.path.join(BUILD, "test", "bin", f"sessions.{FLAVOUR}")
         for assignment in ("LIBHCOLL_SETUP_CALLS=9", "LIBHCOLL_ENABLE=0", "LIBHCOLL_BCAST=chain:segment=64",
                            "LIBHCOLL_COMMUNICATORS=0", "LIBHCOLL_ALLREDUCE=nonsense"):
@@ -121,14 +124,27 @@ class Duplicates(unittest.TestCase):
 
 class SharedMemory(unittest.TestCase):
     def test_where_one_rank_cannot_have_it_all_send_messages(self):
-        shim = os.path.join(BUILD, "test", "lib", "libno_shared_memory.so")
-        for rank, refused in ((0, "create"), (1, "open"), (2, "open")):
-            result = job(3, on_rank(rank, f"HCOLL_TEST_REFUSE={refused}", SWEEP), preload=f"{LIBRARY}:{shim}",
-                         LIBHCOLL_REPORT="1", **SHARED)
-            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        for refused in ({0: "create"}, {1: "connect"}, {2: "connect"}, {0: "offer", 2: "open"}):
+            result = self.job_with(refused)
             warnings = [line for line in lines_of_library(result) if "cannot share memory" in line]
             self.assertTrue(warnings, result.stderr)
             self.assertRegex(warnings[0], "not permitted|denied")
+
+    def test_where_one_rank_may_not_open_it_that_is_handed_it(self):
+        for refused in ({1: "open"}, {2: "open"}, {1: "open", 2: "open"}):
+            result = self.job_with(refused)
+            self.assertEqual(lines_of_library(result), [], refused)
+            self.assertRegex(result.stderr, r"allreduce .* shared .* setting LIBHCOLL_ALLREDUCE")
+
+    def job_with(self, refused):
+        """`refused`: what of shared memory the system refuses, by rank."""
+        shim = os.path.join(BUILD, "test", "lib", "libno_shared_memory.so")
+        command = SWEEP
+        for rank, what in refused.items():
+            command = on_rank(rank, f"HCOLL_TEST_REFUSE={what}", command)
+        result = job(3, command, preload=f"{LIBRARY}:{shim}", LIBHCOLL_REPORT="1", **SHARED)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        return result
 
     def test_it_can_be_switched_off_for_all_that_uses_it(self):
         mixed = {**SHARED, "LIBHCOLL_BCAST": "binomial"}

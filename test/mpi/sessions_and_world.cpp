@@ -5,6 +5,7 @@
 //   --case init      rank 0 makes its first call before MPI_Init, the others after
 //   --case finalize  rank 0 begins a collective before MPI_Finalize, the others after; then rank 0 alone makes another session, and
 //                    collectives are waited for in every way
+//   --case finalize_of_world  the same of a session that was made after MPI_Init
 //   --case info      a session that asks for what is no thread level
 #include <cstring>
 #include <memory>
@@ -62,11 +63,12 @@ void init_between() {
     check(MPI_Session_finalize(&session));
 }
 
-void finalize_between() {
+void finalize_between(bool comes_world_first) {
     constexpr std::size_t count = 200'000;
+    if (comes_world_first) initialize();
     MPI_Session session = begin_session();
     NamedCommunicator on = communicator_of(session, "mpi://WORLD");
-    initialize();
+    if (!comes_world_first) initialize();
     use(on);
     auto persistent = std::make_unique<Persistent>(Kind::bcast, on, 0, count, false);
     {
@@ -133,12 +135,12 @@ int main(int argc, char** argv) {
 #if HCOLL_TEST_HAS_SESSIONS
     if (which == "init") {
         init_between();
-    } else if (which == "finalize") {
-        finalize_between();
+    } else if (which == "finalize" || which == "finalize_of_world") {
+        finalize_between(which != "finalize");
     } else if (which == "info") {
         strange_infos();
     } else {
-        fail("--case is init, finalize or info");
+        fail("--case is init, finalize, finalize_of_world or info");
     }
     std::printf("ok %s\n", which.c_str());
     return 0;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "progress/node/handed_segment.hpp"
@@ -79,36 +80,55 @@ TEST(SharedSegment, OfAnotherProcessWithThatNumberIsNotTaken) {
     EXPECT_EQ(opened.open(address), ENOENT);
 }
 
+// Numbers between two processes, each way.
+class Words {
+public:
+    Words() {
+        for (auto& pair : ends_)
+            if (pipe(pair) != 0) std::abort();
+    }
+    ~Words() {
+        for (const auto& pair : ends_)
+            for (const int end : pair) close(end);
+    }
+    Words(const Words&) = delete;
+    Words& operator=(const Words&) = delete;
+    bool tell(int way, int number) { return write(ends_[way][1], &number, sizeof number) == sizeof number; }
+    int hear(int way) {
+        int number = -1;
+        return read(ends_[way][0], &number, sizeof number) == sizeof number ? number : -1;
+    }
+
+private:
+    int ends_[2][2];
+};
+
 TEST(SharedSegment, IsHandedToAProcessThatMayNotOpenIt) {
     SharedSegment created;
     ASSERT_EQ(created.create(4096), 0);
     SegmentOffer offer;
     ASSERT_EQ(offer.open(created), 0);
     EXPECT_EQ(offer.hand_over(), EAGAIN) << "nobody is there, and nobody is waited for";
-    int ends[2];
-    ASSERT_EQ(pipe(ends), 0);
+    Words words;
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
         created.close_descriptor();
         HandedSegment handed;
         SharedSegment taken;
-        int problem = handed.connect(created.address());
-        if (write(ends[1], &problem, sizeof problem) != sizeof problem) _exit(99);
-        if (problem == 0) problem = handed.take(taken);
+        const int connected = handed.connect(created.address());
+        if (!words.tell(0, connected) || words.hear(1) != 0) _exit(99);
+        const int problem = handed.take(taken);
         if (problem == 0) taken.data()[4095] = std::byte{42};
         _exit(problem);
     }
-    int connected = -1;
-    ASSERT_EQ(read(ends[0], &connected, sizeof connected), static_cast<ssize_t>(sizeof connected));
-    ASSERT_EQ(connected, 0);
+    ASSERT_EQ(words.hear(0), 0);
     EXPECT_EQ(offer.hand_over(), 0);
+    ASSERT_TRUE(words.tell(1, 0));
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(WEXITSTATUS(status), 0);
     EXPECT_EQ(created.data()[4095], std::byte{42});
-    close(ends[0]);
-    close(ends[1]);
 }
 
 TEST(SharedSegment, IsHandedToNobodyOfAnotherUser) {
@@ -117,27 +137,23 @@ TEST(SharedSegment, IsHandedToNobodyOfAnotherUser) {
     ASSERT_EQ(created.create(4096), 0);
     SegmentOffer offer;
     ASSERT_EQ(offer.open(created), 0);
-    int ends[2];
-    ASSERT_EQ(pipe(ends), 0);
+    Words words;
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-        constexpr uid_t nobody = 65534;
+        constexpr uid_t another = 12345;
         HandedSegment handed;
-        int problem = setuid(nobody) == 0 ? handed.connect(created.address()) : errno;
-        if (write(ends[1], &problem, sizeof problem) != sizeof problem) _exit(99);
         SharedSegment taken;
-        _exit(problem == EPERM ? handed.take(taken) : 98);
+        const int connected = setuid(another) == 0 ? handed.connect(created.address()) : 98;
+        if (!words.tell(0, connected) || words.hear(1) != 0) _exit(99);
+        _exit(handed.take(taken));
     }
-    int connected = -1;
-    ASSERT_EQ(read(ends[0], &connected, sizeof connected), static_cast<ssize_t>(sizeof connected));
-    EXPECT_EQ(connected, EPERM);
+    EXPECT_EQ(words.hear(0), EPERM);
     EXPECT_EQ(offer.hand_over(), EAGAIN) << "a stranger was accepted";
+    ASSERT_TRUE(words.tell(1, 0));
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(WEXITSTATUS(status), ECONNRESET);
-    close(ends[0]);
-    close(ends[1]);
 }
 
 TEST(SharedSegment, IsNotHandedWhereTheOfferIsGoneOrTheSegmentIsAnother) {

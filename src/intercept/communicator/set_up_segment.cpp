@@ -111,7 +111,9 @@ int SetUp::hand_segment_over(const SegmentAddress& address, int problem) {
             if (hear(each) <= not_opened) continue;
             tell(offered, each);
             if (offered != 0 || hear(each) != 0) continue;
-            if (const int handed = offer.hand_over(); handed != 0) problem = handed;
+            const int handed = offer.hand_over();
+            tell(handed, each);
+            if (handed != 0) problem = handed;
         }
         return problem;
     }
@@ -122,8 +124,8 @@ int SetUp::hand_segment_over(const SegmentAddress& address, int problem) {
     HandedSegment handed;
     problem = handed.connect(address);
     tell(problem, leader);
-    if (problem == 0) problem = handed.take(own_->rooms->segment());
-    return problem == 0 ? enter_segment() : why_not_opened;
+    if (problem != 0 || hear(leader) != 0) return why_not_opened;
+    return handed.take(own_->rooms->segment()) == 0 ? enter_segment() : why_not_opened;
 }
 
 // The leader's numbers to all ranks of its node, over the duplicate. Returns an MPI error code.

@@ -83,29 +83,16 @@ void observe_calls(const Settings& settings) {
     }
 }
 
-// Sessions may go on after MPI_Finalize, and what would be said of their calls is written already.
-void stop_observing() {
-#define HCOLL_FUNCTION(name) set_wrapper(HCOLL_FUNCTION_##name, reinterpret_cast<void*>(wrap_##name));
-#define HCOLL_LEVEL_FUNCTION(name)  // never observed
-#define HCOLL_EXTENSION_FUNCTION(name) \
-    set_wrapper(HCOLL_EXTENSION_FUNCTION_##name, reinterpret_cast<void*>(wrap_##name));
-#include "intercept/entry/functions.def"
-#undef HCOLL_EXTENSION_FUNCTION
-#undef HCOLL_FUNCTION
-#undef HCOLL_LEVEL_FUNCTION
-}
-
-void finish_observing(bool is_in_mpi) {
-    if (is_in_mpi) stop_observing();
+void finish_observing(bool is_in_world) {
     CommonTime* time = CommonTime::get();
     if (time == nullptr) return;
-    if (is_in_mpi) {
+    if (is_in_world) {
         // Without it times are those of the first comparison.
         (void)time->compare();
         finish_late_report();
     }
-    if (is_traced) finish_trace(is_in_mpi);
-    if (is_in_mpi) time->end();
+    if (is_traced) finish_trace(is_in_world);
+    if (is_in_world) time->end();
 }
 
 }  // namespace

@@ -339,32 +339,23 @@ bool Process::has_session() {
 }
 
 // Where a session is left (Open MPI from 5.0 on comes here all the same, MPICH when the last one ends), its communicators have nothing to
-// do with MPI_COMM_WORLD: what this rank has begun on them may wait for others that begin it after MPI_Finalize. Both MPI libraries keep
-// MPI_COMM_WORLD, and what was made of it, until then. (That some ranks have a session left and others have not ends in neither of them.)
+// do with MPI_COMM_WORLD: what this rank has begun on them may wait for others that begin it after MPI_Finalize, and calls have to be observed on all
+// ranks or on none. Both MPI libraries keep MPI_COMM_WORLD, and what was made of it, until then.
 void Process::finish() {
-    if (has_left_world_.exchange(true)) return;
-    const bool is_end = !has_session();
-    if (is_end) {
-        finished_.store(true);
-        let_go();
-    }
-    if (finish_observing_ != nullptr) finish_observing_(true);
-    if (is_end) end();
+    has_left_world_.store(true);
+    if (!has_session()) end(true);
 }
 
 void Process::finish_last_session() {
-    if (!has_left_world_ || has_session() || finished_.exchange(true)) return;
-    let_go();
-    end();
+    if (has_left_world_ && !has_session()) end(false);
 }
 
-void Process::let_go() {
+void Process::end(bool is_in_world) {
+    if (finished_.exchange(true)) return;
     Background::get().finish();
     if (release_communicators_ != nullptr) release_communicators_();
     (void)has_memory_for([&] { keep_learned(); });
-}
-
-void Process::end() {
+    if (finish_observing_ != nullptr) finish_observing_(is_in_world);
     write_report();
     if (stand_aside_ != nullptr) stand_aside_();
 }
@@ -373,7 +364,7 @@ void Process::finish_at_exit() {
     // A child that the application forked has nothing to report, and no thread.
     if (process_id_ != getpid() || finished_.exchange(true)) return;
     Background::get().finish_at_exit();
-    if (finish_observing_ != nullptr && !has_left_world_) finish_observing_(false);
+    if (finish_observing_ != nullptr) finish_observing_(false);
     write_report();
 }
 

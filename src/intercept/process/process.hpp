@@ -38,9 +38,8 @@ public:
         // Has collectives be observed (observed_call.hpp) from now on, and, where the settings watch, calls that wait; on all ranks of MPI_COMM_WORLD.
         // May be nullptr.
         void (*observe_calls)(const Settings& settings) = nullptr;
-        // At finalize, on all ranks of MPI_COMM_WORLD, while MPI still works, or (`is_in_mpi` false) when the process ends without it: has
-        // nothing be observed any more.
-        void (*finish_observing)(bool is_in_mpi) = nullptr;
+        // At finalize, on all ranks of MPI_COMM_WORLD, while MPI still works, or (`is_in_world` false) without the others.
+        void (*finish_observing)(bool is_in_world) = nullptr;
         void (*release_communicators)() = nullptr;  // at finalize, while MPI still works
     };
 
@@ -108,8 +107,7 @@ public:
     // A communicator is used: makes sure of the finalize hook, and of who prints where there is no MPI_COMM_WORLD.
     void note_communicator(int rank, int size);
 
-    // In MPI_Finalize: nothing is observed any more; where no session is left, duplicates are freed, the report is written, and calls go
-    // straight to the vendor from now on.
+    // In MPI_Finalize: where no session is left, duplicates are freed, the report is written, and calls go straight to the vendor from now on.
     void finish();
     // A session that was left by MPI_Finalize is about to go: where it is the last one, what finish() left to do.
     void finish_last_session();
@@ -129,8 +127,7 @@ private:
     void write_report();
     void keep_learned();
     bool has_session();
-    void let_go();
-    void end();
+    void end(bool is_in_world);
 
     static PerProcess<Process*> instance_;
     std::string library_line_;

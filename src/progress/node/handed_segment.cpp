@@ -43,11 +43,13 @@ struct Message {
     }
 };
 
-// The name can be read by anybody on this host.
+// The name can be read by anybody on this host. All users whom a user namespace does not know have one number in it.
 bool is_same_user(int connection) {
+    constexpr uid_t unknown = 65534;
     ucred other{};
     socklen_t length = sizeof other;
-    return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &other, &length) == 0 && other.uid == geteuid();
+    return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &other, &length) == 0 && other.uid == geteuid() &&
+           other.uid != unknown;
 }
 
 int send_descriptor(int connection, int descriptor) {
@@ -94,7 +96,7 @@ HandedSegment::~HandedSegment() {
 int HandedSegment::connect(const SegmentAddress& address) {
     address_ = address;
     const Name name(address);
-    socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (socket_ < 0) return errno;
     if (::connect(socket_, name.get(), name.length) != 0) return errno;
     return is_same_user(socket_) ? 0 : EPERM;

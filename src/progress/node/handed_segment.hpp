@@ -5,15 +5,17 @@
 // The creator listens at a socket that has no file (an abstract name, which goes with the process): nothing can be left behind. Others have to
 // be in its network namespace, and to be the same user. The kernel passes the segment's descriptor (SCM_RIGHTS).
 //
-//   creator:  SegmentOffer::open  ------- told over MPI ------->  other: HandedSegment::connect
-//   creator:  SegmentOffer::hand_over  <-- told over MPI -------         HandedSegment::take
+//   creator:  SegmentOffer::open       ---- told over MPI --->  other:
+//                                      <--- told over MPI ----         HandedSegment::connect
+//             SegmentOffer::hand_over  ---- told over MPI --->
+//                                                                      HandedSegment::take
 #pragma once
 
 #include "progress/node/shared_segment.hpp"
 
 namespace hcoll {
 
-// Functions return 0 or an errno. None of the creator's waits for another process.
+// Functions return 0 or an errno. None waits for another process.
 class SegmentOffer {
 public:
     SegmentOffer() = default;
@@ -40,7 +42,7 @@ public:
 
     // To the offer of the segment that has this address.
     int connect(const SegmentAddress& address);
-    // Once it was handed over, or the offer is gone; waits for one of both.
+    // Once it was handed over.
     int take(SharedSegment& segment);
 
 private:
