@@ -36,7 +36,8 @@ int open(const char* path, int flags, ...) {
     const mode_t mode = va_arg(arguments, mode_t);
     va_end(arguments);
     char link[64] = "";
-    if ((refuses("open") || refuses("connect")) && readlink(path, link, sizeof link - 1) > 0 && strncmp(link, "/memfd:libhcoll", 15) == 0) {
+    if ((refuses("open") || refuses("connect")) && readlink(path, link, sizeof link - 1) > 0 &&
+        strncmp(link, "/memfd:libhcoll", 15) == 0) {
         errno = EACCES;
         return -1;
     }
@@ -44,7 +45,8 @@ int open(const char* path, int flags, ...) {
 }
 
 static int is_ours(const struct sockaddr* address) {
-    return address->sa_family == AF_UNIX && strncmp(((const struct sockaddr_un*)address)->sun_path + 1, "libhcoll-", 9) == 0;
+    return address->sa_family == AF_UNIX &&
+           strncmp(((const struct sockaddr_un*)address)->sun_path + 1, "libhcoll-", 9) == 0;
 }
 
 int connect(int socket, const struct sockaddr* address, socklen_t length) {
