@@ -37,6 +37,13 @@ def on_rank(rank, assignment, command):
     return ["/bin/sh", "-c", script, "sh", *command]
 
 
+def skip_where_sessions_hang(test):
+    """As test/mpi/Differences.cmake has it for the program itself."""
+    version = subprocess.run([os.environ["HCOLL_MPIEXEC"], "--version"], capture_output=True, text=True).stdout
+    if re.search(r"Version: +4\.2", version):
+        test.skipTest("MPICH 4.2 by itself never ends a non-blocking collective whose communicator, of a session, was freed meanwhile")
+
+
 def lines_of_library(result):
     return [line for line in result.stderr.splitlines() if "libhcoll" in line]
 
@@ -78,9 +85,7 @@ class Settings(unittest.TestCase):
 
     @unittest.skipIf(FLAVOUR == "openmpi", "Open MPI 4 has no sessions, in which ranks have no common start")
     def test_ranks_without_a_common_start_agree_on_each_communicator(self):
-        version = subprocess.run([os.environ["HCOLL_MPIEXEC"], "--version"], capture_output=True, text=True).stdout
-        if re.search(r"Version: +4\.2", version):
-            self.skipTest("MPICH 4.2 by itself never ends a non-blocking collective whose communicator, of a session, was freed meanwhile")
+        skip_where_sessions_hang(self)
         sessions = os.path.join(BUILD, "test", "bin", f"sessions.{FLAVOUR}")
         for assignment in ("LIBHCOLL_SETUP_CALLS=9", "LIBHCOLL_ENABLE=0", "LIBHCOLL_BCAST=chain:segment=64",
                            "LIBHCOLL_COMMUNICATORS=0", "LIBHCOLL_ALLREDUCE=nonsense"):
@@ -133,7 +138,7 @@ class SharedMemory(unittest.TestCase):
     def test_where_one_rank_may_not_open_it_that_is_handed_it(self):
         for refused in ({1: "open"}, {2: "open"}, {1: "open", 2: "open"}):
             result = self.job_with(refused)
-            self.assertEqual(lines_of_library(result), [], refused)
+            self.assertNotIn("cannot share memory", result.stderr, refused)
             self.assertRegex(result.stderr, r"allreduce .* shared .* setting LIBHCOLL_ALLREDUCE")
 
     def job_with(self, refused):
