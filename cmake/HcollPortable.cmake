@@ -7,6 +7,21 @@
 
 set(portable_folder ${PROJECT_BINARY_DIR}/portable)
 
+# Makes what stands for that library of glibc when something is linked (older_libraries.c) in a folder that no loader looks into. Sets `out` to what the
+# compiler says; empty if all is well.
+function(hcoll_make_older_library name out)
+    set(source ${PROJECT_SOURCE_DIR}/src/portable/older_libraries)
+    set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source}.c ${source}.map)
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -shared -nostdlib -fPIC -I${PROJECT_SOURCE_DIR}/src ${ARGN} ${source}.c -Wl,-soname,${name}
+            -Wl,--version-script,${source}.map -o ${portable_folder}/${name}
+        RESULT_VARIABLE failed ERROR_VARIABLE message)
+    if(failed)
+        set(${out} "${name} cannot be made: ${message}" PARENT_SCOPE)
+    else()
+        set(${out} "" PARENT_SCOPE)
+    endif()
+endfunction()
+
 # Sets `out` to why nothing portable can be made of this machine's packages; empty where it can.
 function(hcoll_why_not_portable out)
     set(${out} "" PARENT_SCOPE)
@@ -28,6 +43,14 @@ function(hcoll_why_not_portable out)
         set(${out} "objcopy: ${message}" PARENT_SCOPE)
         return()
     endif()
+    hcoll_make_older_library(libdl.so.2 message -DOF_LIBDL)
+    if(NOT message)
+        hcoll_make_older_library(libpthread.so.0 message)
+    endif()
+    if(message)
+        set(${out} "${message}" PARENT_SCOPE)
+        return()
+    endif()
     # Other systems' archives may need other libraries, and not all may be a part of a library.
     file(WRITE ${portable_folder}/probe.cpp "#include <hwloc.h>\n#include <stdexcept>\nextern \"C\" int probe() {\n"
         "    hwloc_topology_t topology;\n    if (hwloc_topology_init(&topology) != 0) throw std::runtime_error(\"none\");\n"
@@ -35,7 +58,7 @@ function(hcoll_why_not_portable out)
     set(CMAKE_TRY_COMPILE_TARGET_TYPE EXECUTABLE)
     try_compile(links ${portable_folder}/probe
         SOURCES ${portable_folder}/probe.cpp ${PROJECT_SOURCE_DIR}/src/portable/hwloc_inside.c ${PROJECT_SOURCE_DIR}/src/portable/older_glibc.c
-        CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${hwloc_INCLUDE_DIRS} -DCMAKE_POSITION_INDEPENDENT_CODE=ON
+        CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${hwloc_INCLUDE_DIRS};${PROJECT_SOURCE_DIR}/src" -DCMAKE_POSITION_INDEPENDENT_CODE=ON
         COMPILE_DEFINITIONS -fPIC
         LINK_OPTIONS -shared -Wl,-z,defs ${portable_options}
         LINK_LIBRARIES ${portable_folder}/libhcoll_hwloc.a m
@@ -49,10 +72,10 @@ endfunction()
 macro(hcoll_set_up_portable)
     option(HCOLL_PORTABLE "hwloc and the C++ run-time inside of libraries and programs, which then need glibc 2.28 and libgcc_s alone" ON)
     # libgcc_s is the unwinder, which a process has one of: exceptions and cancellations of the application pass through the library's
-    # frames. glibc itself loads it where a thread is cancelled, so every system has it. Before 2.34, libdl and libpthread had the functions that libc
-    # has now.
+    # frames. glibc itself loads it where a thread is cancelled, so every system has it. The two libraries are those of glibc before 2.34
+    # (older_libraries.c): files among the options, since CMake would note the folder of targets for the loader.
     set(portable_options -static-libstdc++ -Wl,--exclude-libs,ALL
-        -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state)
+        -Wl,--push-state,--no-as-needed ${portable_folder}/libdl.so.2 ${portable_folder}/libpthread.so.0 -Wl,--pop-state)
     add_library(hcoll_hwloc INTERFACE)
     add_library(hcoll_portable INTERFACE)
     add_library(hcoll_portable_program INTERFACE)
@@ -70,6 +93,7 @@ macro(hcoll_set_up_portable)
         foreach(name hwloc_inside older_glibc older_glibc_start)
             add_library(hcoll_${name} OBJECT ${PROJECT_SOURCE_DIR}/src/portable/${name}.c)
             set_target_properties(hcoll_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+            target_include_directories(hcoll_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
             target_link_libraries(hcoll_${name} PRIVATE hcoll_warnings)
         endforeach()
         # GCC takes a pointer that is passed on for one that is read.

@@ -3,11 +3,7 @@
  * own constructors. So the old version is told a function that does; glibc of today calls it just as that of then. */
 #include <stddef.h>
 
-#if defined(__x86_64__)
-#define SINCE_EVER "GLIBC_2.2.5"
-#elif defined(__aarch64__)
-#define SINCE_EVER "GLIBC_2.17"
-#endif
+#include "portable/glibc_versions.h"
 
 typedef int main_function(int, char**, char**);
 typedef void constructor(int, char**, char**);
@@ -23,7 +19,7 @@ static void run_constructors(int argc, char** argv, char** environment) {
 
 extern int older_start(main_function* main, int argc, char** argv, constructor* init, void (*fini)(void),
                        void (*loader_fini)(void), void* stack_end);
-__asm__(".symver older_start, __libc_start_main@" SINCE_EVER);
+__asm__(".symver older_start, __libc_start_main@" SINCE("2.2.5"));
 
 __attribute__((visibility("hidden"))) int __libc_start_main(main_function* main, int argc, char** argv,
                                                             constructor* init, void (*fini)(void),

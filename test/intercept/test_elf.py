@@ -26,6 +26,27 @@ def symbols(library, *options):
     return {line.split()[-1].split("@")[0] for line in lines}
 
 
+def libraries_of_functions(path):
+    """Where it was linked to find each function: {(name, library)}. glibc before 2.30 looks no further."""
+    library = None
+    library_of = {}  # by the number that the file gives a version
+    for line in output("readelf", "-VW", path).splitlines():
+        if named := re.search(r"File: (\S+)", line):
+            library = named.group(1)
+        elif library and (version := re.search(r"Name: \S+ .*Version: (\d+)", line)):
+            library_of[version.group(1)] = library
+    undefined = re.findall(r" UND (\w+)@\S+ \((\d+)\)", output("readelf", "--dyn-syms", "-W", path))
+    return {(name, library_of[number]) for name, number in undefined}
+
+
+def functions_that_changed_in_libc():
+    """Those that this system's libc.so.6 has got a new version of since 2.28: nearly all have moved into it."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        libc = re.search(r"(/\S*/libc\.so\.6)", maps.read()).group(1)
+    names = re.findall(r" (\w+)@@GLIBC_2\.(\d+)", output("nm", "-D", "--defined-only", libc))
+    return {name for name, version in names if int(version) > 28}
+
+
 class Libraries(unittest.TestCase):
     def test_the_names_are_ours_and_carry_no_version(self):
         for library in ["libhcoll.so", *BACKENDS]:
@@ -76,6 +97,14 @@ class Libraries(unittest.TestCase):
             for name, version in versions:
                 self.assertIn(name, newest, f"{path} needs {name}_{version}")
                 self.assertLessEqual(tuple(int(part) for part in version.split(".")), newest[name], path)
+
+    @unittest.skipUnless(PORTABLE, "libraries are of this machine alone (HCOLL_PORTABLE)")
+    def test_functions_are_looked_for_where_glibc_2_28_has_them(self):
+        changed = functions_that_changed_in_libc() - {"__libc_start_main"}
+        for path in [*(os.path.join(FOLDER, library) for library in ["libhcoll.so", *BACKENDS]), PROGRAM]:
+            found = libraries_of_functions(path)
+            self.assertIn(("dlopen", "libdl.so.2"), found, path)
+            self.assertFalse({name for name, library in found if library == "libc.so.6"} & changed, path)
 
     def test_nothing_of_what_is_inside_can_be_met_from_outside(self):
         for library in BACKENDS:
