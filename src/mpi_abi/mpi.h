@@ -488,6 +488,7 @@ HCOLL_MPI_FUNCTION(int, Grequest_complete, (MPI_Request request))
 HCOLL_MPI_FUNCTION(int, Grequest_start,
                    (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function* free_fn,
                     MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* request))
+HCOLL_MPI_FUNCTION(int, Group_compare, (MPI_Group group1, MPI_Group group2, int* result))
 HCOLL_MPI_FUNCTION(int, Group_difference, (MPI_Group group1, MPI_Group group2, MPI_Group* newgroup))
 HCOLL_MPI_FUNCTION(int, Group_free, (MPI_Group * group))
 HCOLL_MPI_FUNCTION(int, Group_from_session_pset, (MPI_Session session, const char* pset_name, MPI_Group* newgroup))

@@ -12,6 +12,7 @@
 #include "intercept/process/background.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/taken_apart.hpp"
+#include "intercept/process/world_ranks.hpp"
 
 namespace hcoll {
 
@@ -132,9 +133,7 @@ std::string communicator_text(MPI_Comm comm) {
         const std::string_view text(name.data(), static_cast<std::size_t>(length));
         return text.starts_with("MPI_COMM_") ? std::string(text) : fmt::format("\"{}\" ({} ranks)", text, size);
     }
-    int result = MPI_UNEQUAL;
-    if (mpi.Comm_compare(comm, MPI_COMM_WORLD, &result) == MPI_SUCCESS && result == MPI_CONGRUENT)
-        return "a duplicate of MPI_COMM_WORLD";
+    if (comm != MPI_COMM_WORLD && has_ranks_of_world(comm)) return "a duplicate of MPI_COMM_WORLD";
     return fmt::format("a communicator of {} ranks", size);
 }
 

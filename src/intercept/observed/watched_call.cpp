@@ -16,6 +16,7 @@
 #include "intercept/observed/same_call.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/together.hpp"
+#include "intercept/process/world_ranks.hpp"
 #include "watch/watcher.hpp"
 
 namespace hcoll {
@@ -34,10 +35,7 @@ __attribute__((destructor)) void end_watch() {
 std::vector<int> members_of(MPI_Comm comm, int size) {
     std::vector<int> mine(static_cast<std::size_t>(size));
     std::iota(mine.begin(), mine.end(), 0);
-    int result = MPI_UNEQUAL;
-    if (mpi.Comm_compare(comm, MPI_COMM_WORLD, &result) == MPI_SUCCESS &&
-        (result == MPI_IDENT || result == MPI_CONGRUENT))
-        return mine;
+    if (has_ranks_of_world(comm)) return mine;
     std::vector<int> members(mine.size(), -1);
     MPI_Group group = MPI_GROUP_NULL;
     MPI_Group world = MPI_GROUP_NULL;
