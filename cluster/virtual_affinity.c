@@ -4,10 +4,10 @@
  * With HWLOC_SYNTHETIC and HWLOC_THISSYSTEM=1 hwloc believes in a topology that the machine does not have, and binds to
  * it. The kernel would refuse CPUs that do not exist. Here each process's mask is a file in the node's own /dev/shm,
  * named by process and the time it was started at, so that it outlives exec (launchers bind between fork and exec) and
- * no later process of that number takes it over. A process without a file has its parent's mask. Where no ancestor has
- * one either, a rank is bound to its entry of HCOLL_CLUSTER_CORES (0,1,0,1 for ranks 0 to 3), so that any layout can be
- * bound under any launcher; any other process has all of the HCOLL_CLUSTER_CPUS CPUs. Threads have the mask of their
- * process. */
+ * no later process of that number takes it over. A rank without a file is bound to its entry of HCOLL_CLUSTER_CORES
+ * (0,1,0,1 for ranks 0 to 3), so that any layout can be bound under any launcher; newer ones bind themselves, too, to
+ * all that is there. Any other process without a file has its parent's mask, and where no ancestor has one either, all
+ * of the HCOLL_CLUSTER_CPUS CPUs. Threads have the mask of their process. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -83,20 +83,26 @@ int sched_setaffinity(pid_t task, size_t bytes, const cpu_set_t* mask) {
     return written == (ssize_t)bytes ? 0 : -1;
 }
 
+/* 1 if that process has a file. */
+static int read_mask(pid_t process, const Process* found, size_t bytes, cpu_set_t* mask) {
+    const int file = open_mask(process, found, O_RDONLY);
+    if (file < 0) return 0;
+    const ssize_t got = read(file, mask, bytes);
+    close(file);
+    return got > 0;
+}
+
 int sched_getaffinity(pid_t task, size_t bytes, cpu_set_t* mask) {
     memset(mask, 0, bytes);
+    const pid_t asked = process_of(task);
+    const int core = asked == getpid() ? core_of_rank() : -1;
     Process found;
-    for (pid_t process = process_of(task); process > 0 && look_up(process, &found); process = found.parent) {
-        const int file = open_mask(process, &found, O_RDONLY);
-        if (file < 0) continue;
-        const ssize_t got = read(file, mask, bytes);
-        close(file);
-        if (got > 0) return 0;
-    }
-    const int core = core_of_rank();
-    if (core >= 0) {
-        CPU_SET_S((size_t)core, bytes, mask);
-        return 0;
+    for (pid_t process = asked; process > 0 && look_up(process, &found); process = found.parent) {
+        if (read_mask(process, &found, bytes, mask)) return 0;
+        if (core >= 0) {
+            CPU_SET_S((size_t)core, bytes, mask);
+            return 0;
+        }
     }
     const char* text = getenv("HCOLL_CLUSTER_CPUS");
     const int cpus = text != NULL ? atoi(text) : 1;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by scripts/release, scripts/newest and scripts/recipes, after setup.sh: other releases of Debian, in folders.
+# Sourced by scripts/release, scripts/newest and scripts/recipes, after setup.sh: other releases of Debian, and of Ubuntu, in folders.
 #
 #   hcoll_require_roots            ends the script where no such root can be made
 #   hcoll_root RELEASE FOLDER PACKAGE...    makes the root if it is not there; installs what is missing in it
@@ -36,17 +36,26 @@ standard_header_of() {
 '
 
 hcoll_require_roots() {
-    [ "$(id -u)" = 0 ] || die 2 "other releases of Debian are run in a chroot, which needs root"
+    [ "$(id -u)" = 0 ] || die 2 "other releases are run in a chroot, which needs root"
     command -v debootstrap >/dev/null || die 2 "debootstrap is missing; on Debian: apt-get install --no-install-recommends debootstrap"
 }
 
 hcoll_root() {
-    local release=$1 root=$2
+    local release=$1 root=$2 keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+    local -a options=(--variant=minbase)
     shift 2
     if [ ! -e "$root/made" ]; then
+        # Ubuntu has its MPI libraries, as most of what Debian has, in a component of its own.
+        if grep -qs "$keyring" "/usr/share/debootstrap/scripts/$release"; then
+            options+=(--components=main,universe)
+            if [ ! -e "$keyring" ]; then
+                echo "$release is one of Ubuntu's, whose keys are in Debian's package ubuntu-keyring (13 or newer)"
+                return 1
+            fi
+        fi
         rm -rf "$root"
         mkdir -p "$(dirname "$root")"
-        debootstrap --variant=minbase "$release" "$root" || return 1
+        debootstrap "${options[@]}" "$release" "$root" || return 1
         touch "$root/made"
     fi
     # MPICH looks for its own host by name.

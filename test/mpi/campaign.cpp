@@ -13,6 +13,7 @@
 //   --threads T       (default 1); more than one need --thread-level 3
 //   --spawn N         starts N more processes, and goes on with them
 //   --plain           on communicators within MPI_COMM_WORLD alone: none between groups, none of a session
+//   --without LIST    what the MPI library itself has wrong: sessions, background_between_groups (collectives that do not block)
 //   --keep LIST       of all the collectives' numbers those alone, as in 64-90,130: what the others would do is left out
 //   --say             each rank tells each collective before it is made
 // The collectives are the same for the same seed. campaign.py draws such programs, with settings, runs them, and shrinks what fails.
@@ -62,6 +63,7 @@ struct Shape {
     std::int64_t max_bytes;
     std::uint64_t late;
     bool says;
+    bool is_background_between_groups;
     std::string kept_as_told;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> kept = ranges_of(kept_as_told);  // empty: all
 
@@ -298,13 +300,14 @@ private:
         return static_cast<std::int64_t>(std::pow(static_cast<double>(most), magnitude));
     }
 
-    static Form draw_form(const any::Call& call, Random& random) {
+    [[nodiscard]] Form draw_form(const any::Call& call, Random& random) const {
         constexpr Form forms[] = {Form::blocking,   Form::blocking,    Form::blocking,
                                   Form::blocking,   Form::nonblocking, Form::nonblocking,
                                   Form::persistent, Form::fortran,     Form::large};
         const Form form = forms[random.below(std::size(forms))];
         const bool is_in_background = form == Form::nonblocking || form == Form::persistent;
         if (is_in_background && !any::may_be_in_background(call.what)) return Form::blocking;
+        if (is_in_background && call.on->is_inter() && !shape_.is_background_between_groups) return Form::blocking;
         if (form == Form::persistent && (!any::has_persistent() || call.on->is_inter())) return Form::nonblocking;
         if (form == Form::fortran && (!any::has_fortran() || call.on->is_inter())) return Form::blocking;
         return form;
@@ -398,7 +401,8 @@ MPI_Comm start_more(int children, const Program& program, const Shape& shape) {
     const int status =
         start_children(children, std::move(environment),
                        {"--child", "--seed", std::to_string(program.seed()), "--steps", std::to_string(shape.steps),
-                        "--max-bytes", std::to_string(shape.max_bytes), "--keep", shape.kept_as_told},
+                        "--max-bytes", std::to_string(shape.max_bytes), "--keep", shape.kept_as_told, "--without",
+                        shape.is_background_between_groups ? "" : "background_between_groups"},
                        inter);
     if (status == MPI_SUCCESS) return inter;
     if (program.rank() == 0)
@@ -425,10 +429,12 @@ int main(int argc, char** argv) {
     Program program(argc, argv, "campaign", level);
     (void)program.options().number("--thread-level", 0);
     const bool is_child = program.options().flag("--child");
+    const std::string without = program.options().text("--without", "");
     Shape shape{.steps = program.options().number("--steps", 500),
                 .max_bytes = program.options().number("--max-bytes", 100'000),
                 .late = static_cast<std::uint64_t>(program.options().number("--late", 0)),
                 .says = program.options().flag("--say"),
+                .is_background_between_groups = without.find("background_between_groups") == std::string::npos,
                 .kept_as_told = program.options().text("--keep", "")};
     std::int64_t threads = program.options().number("--threads", 1);
     const bool is_plain = program.options().flag("--plain");
@@ -445,7 +451,8 @@ int main(int argc, char** argv) {
         done = run_with(parent, 1, kinds, shape, program);
     } else {
         const Kinds kinds(program.seed());
-        Places first(CommunicatorSet::Of::world, is_plain, HCOLL_TEST_HAS_SESSIONS != 0 && !is_plain);
+        const bool has_sessions = HCOLL_TEST_HAS_SESSIONS != 0 && without.find("sessions") == std::string::npos;
+        Places first(CommunicatorSet::Of::world, is_plain, has_sessions && !is_plain);
         std::deque<Places> others;
         std::vector<std::int64_t> done_by(static_cast<std::size_t>(threads), 0);
         std::vector<std::thread> running;

@@ -81,6 +81,8 @@ class Ledger:
 class Job:
     """One program and its settings. The same for the same number, flavour, algorithms and ledger."""
 
+    without = ""  # of all: what this MPI library has wrong by itself
+
     def __init__(self, number, flavour, algorithms, ledger):
         draw = self.draw = random.Random(f"campaign {number}")
         self.number = number
@@ -185,6 +187,8 @@ class Job:
         command += ["--", os.path.join(build, "test", "bin", f"campaign.{flavour}")]
         for name, value in self.options.items():
             command += [name, str(value)]
+        if self.without:
+            command += ["--without", self.without]
         return command + self.flags
 
 
@@ -459,6 +463,7 @@ def main():
     parser.add_argument("--most-failures", type=int, default=5)
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--alone", action="store_true", help="without the library: what the MPI library itself does wrong")
+    parser.add_argument("--without", default="", metavar="LIST", help="what programs leave out, as campaign.cpp has it")
     parser.add_argument("--table", default=None, metavar="FILE")
     arguments = parser.parse_args()
     if arguments.alone and arguments.ledger:
@@ -468,6 +473,7 @@ def main():
     if not arguments.flavour or not arguments.build:
         parser.error("FLAVOUR and --build DIR are needed")
     build = os.path.abspath(arguments.build)
+    Job.without = arguments.without
     return self_test(arguments, build) if arguments.self_test else campaign(arguments, build)
 
 

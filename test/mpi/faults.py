@@ -26,7 +26,7 @@ import random_settings
 
 MARK = "HCOLL_FAULTS_JOB"
 # Those of jobs beside this one, and what a killed one leaves of its MPI library's, with this library or without.
-OF_MPI_LIBRARIES = ("mpich_", "ucx_shm_posix", "vader_segment", "open_mpi.", "sem.")
+OF_MPI_LIBRARIES = ("mpich_", "ucx_shm_posix", "vader_segment", "sm_segment", "open_mpi.", "sem.")
 # A job that takes longer hangs. Beside other programs on its cores one takes a minute.
 PATIENCE = 240
 
