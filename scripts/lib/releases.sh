@@ -47,7 +47,7 @@ hcoll_root() {
     if [ ! -e "$root/made" ]; then
         # Ubuntu has its MPI libraries, as most of what Debian has, in a component of its own.
         if grep -qs "$keyring" "/usr/share/debootstrap/scripts/$release"; then
-            options+=(--components=main,universe)
+            options+=("--components=main,universe")
             if [ ! -e "$keyring" ]; then
                 echo "$release is one of Ubuntu's, whose keys are in Debian's package ubuntu-keyring (13 or newer)"
                 return 1
