@@ -33,7 +33,8 @@ int main(int argc, char** argv) {
         MPI_Barrier(MPI_COMM_WORLD);
     }
     MPI_Allreduce(&wrong, &wrong_anywhere, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0) printf("%d ranks, 4 collectives %d times each: %d elements are wrong\n", size, calls, wrong_anywhere);
+    if (rank == 0)
+        printf("%d ranks, 4 collectives %d times each: %d elements are wrong\n", size, calls, wrong_anywhere);
     MPI_Finalize();
     return wrong_anywhere != 0;
 }
