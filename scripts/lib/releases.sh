@@ -41,12 +41,14 @@ hcoll_require_roots() {
 }
 
 hcoll_root() {
-    local release=$1 root=$2 keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
-    local -a options=(--variant=minbase)
+    local release=$1 root=$2 keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg scripts=/usr/share/debootstrap/scripts
+    local -a options=(--variant=minbase) source=()
     shift 2
     if [ ! -e "$root/made" ]; then
-        # Ubuntu has its MPI libraries, as most of what Debian has, in a component of its own.
-        if grep -qs "$keyring" "/usr/share/debootstrap/scripts/$release"; then
+        # What debootstrap is too old to know is taken for one of Ubuntu's, which are all made alike.
+        if [ ! -e "$scripts/$release" ]; then source=(http://archive.ubuntu.com/ubuntu "$scripts/gutsy"); fi
+        if grep -qs "$keyring" "${source[1]:-$scripts/$release}"; then
+            # Ubuntu has its MPI libraries, as most of what Debian has, in a component of its own.
             options+=("--components=main,universe")
             if [ ! -e "$keyring" ]; then
                 echo "$release is one of Ubuntu's, whose keys are in Debian's package ubuntu-keyring (13 or newer)"
@@ -55,7 +57,7 @@ hcoll_root() {
         fi
         rm -rf "$root"
         mkdir -p "$(dirname "$root")"
-        debootstrap "${options[@]}" "$release" "$root" || return 1
+        debootstrap "${options[@]}" "$release" "$root" "${source[@]}" || return 1
         touch "$root/made"
     fi
     # MPICH looks for its own host by name.
