@@ -7,7 +7,8 @@
  * no later process of that number takes it over. A rank without a file is bound to its entry of HCOLL_CLUSTER_CORES
  * (0,1,0,1 for ranks 0 to 3), so that any layout can be bound under any launcher; newer ones bind themselves, too, to
  * all that is there. Any other process without a file has its parent's mask, and where no ancestor has one either, all
- * of the HCOLL_CLUSTER_CPUS CPUs. Threads have the mask of their process. */
+ * of the HCOLL_CLUSTER_CPUS CPUs. A thread that has set its own (UCX from 1.18 on has one that does) has a file by its
+ * number; any other has the mask of its process. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 typedef struct {
@@ -47,10 +49,10 @@ static int open_mask(pid_t process, const Process* found, int flags) {
     return open(path, flags | O_CLOEXEC, 0644);
 }
 
-/* A thread's number stands for its process. */
+static pid_t task_of(pid_t task) { return task == 0 ? (pid_t)syscall(SYS_gettid) : task; }
+
 static pid_t process_of(pid_t task) {
     char path[64];
-    if (task == 0) return getpid();
     snprintf(path, sizeof path, "/proc/self/task/%d", (int)task);
     return access(path, F_OK) == 0 ? getpid() : task;
 }
@@ -70,13 +72,13 @@ static int core_of_rank(void) {
 }
 
 int sched_setaffinity(pid_t task, size_t bytes, const cpu_set_t* mask) {
-    const pid_t process = process_of(task);
     Process found;
-    if (!look_up(process, &found)) {
+    task = task_of(task);
+    if (!look_up(task, &found)) {
         errno = ESRCH;
         return -1;
     }
-    const int file = open_mask(process, &found, O_CREAT | O_TRUNC | O_WRONLY);
+    const int file = open_mask(task, &found, O_CREAT | O_TRUNC | O_WRONLY);
     if (file < 0) return -1;
     const ssize_t written = write(file, mask, bytes);
     close(file);
@@ -94,9 +96,11 @@ static int read_mask(pid_t process, const Process* found, size_t bytes, cpu_set_
 
 int sched_getaffinity(pid_t task, size_t bytes, cpu_set_t* mask) {
     memset(mask, 0, bytes);
+    task = task_of(task);
     const pid_t asked = process_of(task);
     const int core = asked == getpid() ? core_of_rank() : -1;
     Process found;
+    if (task != asked && look_up(task, &found) && read_mask(task, &found, bytes, mask)) return 0;
     for (pid_t process = asked; process > 0 && look_up(process, &found); process = found.parent) {
         if (read_mask(process, &found, bytes, mask)) return 0;
         if (core >= 0) {

@@ -31,9 +31,9 @@ std::uint64_t mixed(std::uint64_t number) {
 }
 
 // Calls between two samples, of which there are about sixteen between two agreements: not in step with a program that makes the same few
-// calls in turn.
-std::uint64_t gap_after(std::uint64_t call, std::uint64_t interval) {
-    const std::uint64_t gap = std::max<std::uint64_t>(interval, fewest_when_settled) / 16;
+// calls in turn. Where no call comes in which the ranks could agree, they become rarer and rarer.
+std::uint64_t gap_after(std::uint64_t call, std::uint64_t interval, std::uint64_t late) {
+    const std::uint64_t gap = (std::max<std::uint64_t>(interval, fewest_when_settled) + late) / 16;
     return gap / 2 + 1 + mixed(call) % gap;
 }
 
@@ -77,7 +77,7 @@ void Learning::count_call() {
     is_sample_ = calls_ >= sample_at_;
     if (!is_sample_) [[likely]]
         return;
-    sample_at_ = calls_ + gap_after(calls_, interval_);
+    sample_at_ = calls_ + gap_after(calls_, interval_, calls_ - std::min(calls_, due_));
     set_next();
 }
 
@@ -128,11 +128,13 @@ Learning::Turn Learning::next(Collective collective, std::uint64_t bytes, const 
         return {.decision = &decided};
     }
     const PlaceLearning::State state = place->learning.state();
+    const bool is_in_round = place->learning.is_in_round();
     const PlaceLearning::Turn turn = place->learning.next(is_sample_);
+    if (is_in_round && !place->learning.is_in_round()) end_round_of(*place);
     const auto index = static_cast<std::uint8_t>(place - places_.data());
     const Decision& decision = place->decision(turn.candidate);
     gone_by = {.place = index,
-               .size_class = state == PlaceLearning::State::settled ? place->key.size_class : -1,
+               .size_class = is_in_round ? -1 : place->key.size_class,
                .usual = &decided,
                .decision = turn.candidate == PlaceLearning::usual ? nullptr : &decision};
     return {.decision = &decision,
@@ -141,7 +143,13 @@ Learning::Turn Learning::next(Collective collective, std::uint64_t bytes, const 
                                                             : nullptr,
             .place = turn.is_timed ? index : -1,
             .candidate = turn.candidate,
-            .may_be_repeated = state == PlaceLearning::State::settled};
+            .may_be_repeated = !is_in_round};
+}
+
+// Until the ranks agree, there is nothing to be timed.
+void Learning::end_round_of(Place& place) {
+    place.is_in_round = false;
+    is_any_in_round_ = std::any_of(places_.begin(), places_.end(), [](const Place& each) { return each.is_in_round; });
 }
 
 bool Learning::is_every_bcast_the_vendors() const {
@@ -260,7 +268,9 @@ Learning::Outcome Learning::learn(const Words& all) {
     Outcome outcome{.wants_clock = all[wants_clock] != 0};
     const double agreeing = static_cast<double>(~all[inverse_nanoseconds]) * seconds_of_nanosecond;
     bool is_any_late = false;
-    is_any_tried_ = false;
+    bool is_any_tried = false;  // and called
+    is_any_in_round_ = false;
+    for (Place& each : places_) each.is_in_round = false;
     double seconds = 0;  // in what was told of, since the last agreement
     for (std::size_t slot = 0; slot < slots_; ++slot) {
         const Told& told = told_[slot];
@@ -300,14 +310,17 @@ Learning::Outcome Learning::learn(const Words& all) {
         place.has_news = is_settled && place.learning.chosen() != place.told_as;
         if (is_settled) place.told_as = place.learning.chosen();
         seconds += place.learning.seconds() - before;
-        is_any_tried_ |= place.learning.is_trying() && told.calls != place.told_calls;
+        const bool is_tried = place.learning.is_trying() && told.calls != place.told_calls;
+        is_any_tried |= is_tried;
+        place.is_in_round = is_tried && place.learning.is_in_round();
+        is_any_in_round_ |= place.is_in_round;
         place.told_calls = told.calls;
     }
     for (GoneBy& each : gone_by_) each = {};
     bcast_rests_until_ = is_every_bcast_the_vendors() ? calls_ + calls_of_rest : 0;
     if (!places_.empty() && slots_ != 0) first_told_ = (told_[slots_ - 1].place + 1) % places_.size();
     const std::uint64_t before = interval_;
-    if (is_any_tried_)
+    if (is_any_tried)
         interval_ = while_trying;
     else if (seconds > 0)
         interval_ = static_cast<std::uint64_t>(std::clamp(static_cast<double>(before) * agreeing / (share * seconds),
@@ -317,6 +330,7 @@ Learning::Outcome Learning::learn(const Words& all) {
         interval_ = std::clamp(2 * before, fewest_when_settled, most_when_settled);
     // From this call on, which is the same on all ranks. What waits for no further call needs none.
     due_ = calls_ + (is_any_late ? std::min(interval_, when_late) : interval_);
+    sample_at_ = std::min(sample_at_, calls_ + gap_after(calls_, interval_, 0));
     set_next();
     slots_ = 0;
     return outcome;

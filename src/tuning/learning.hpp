@@ -71,7 +71,7 @@ public:
     }
     // Where it turns out not to be like that: it is counted, and next() is asked for it.
     void take_back(Collective collective) { --gone_by_[static_cast<std::size_t>(collective)].calls; }
-    // Is it of the settled place that the last one of that collective was of, if it may go by? Then `decided` becomes what it runs.
+    // Is it of the place that the last one of that collective was of, if it may go by? Then `decided` becomes what it runs.
     bool is_as_before(Collective collective, std::uint64_t bytes, const Decision*& decided) const {
         const GoneBy& before = gone_by_[static_cast<std::size_t>(collective)];
         if (before.usual != decided || before.size_class != PlaceKey::of(collective, bytes).size_class) return false;
@@ -87,7 +87,7 @@ public:
     // Shall the ranks agree, in this call, if they all wait for all in it?
     bool is_due() const { return calls_ >= due_; }
     // May the call that comes be one that is timed? Where its place is not yet known.
-    bool may_time() const { return is_any_tried_ || calls_ + 1 >= sample_at_; }
+    bool may_time() const { return is_any_in_round_ || calls_ + 1 >= sample_at_; }
 
     // What a call runs.
     struct Turn {
@@ -133,6 +133,7 @@ public:
         const Decision* usual = nullptr;
         std::uint64_t bytes = 0;       // of the last call
         bool is_left_alone = false;    // the ranks have counted differently
+        bool is_in_round = false;      // it was called lately, and has turns left in a round
         bool has_news = false;         // the last agreement has changed what it runs
         int told_as = -1;              // what it ran when it was settled last
         std::uint64_t told_calls = 0;  // how many there were when it was told of last
@@ -172,6 +173,7 @@ private:
     std::uint64_t check_of(const Place& place) const;
     static void note_roots(Place& place, std::uint64_t calls, std::size_t position, const std::uint64_t* words);
     void choose_slots();
+    void end_round_of(Place& place);
     void add_gone_by();
     bool is_every_bcast_the_vendors() const;
     void set_next() { look_at_ = std::min(due_, sample_at_); }
@@ -186,12 +188,12 @@ private:
     std::uint64_t sample_at_ = ~std::uint64_t{0};  // the next call that is a sample
     bool is_sample_ = false;                       // this one is
     std::uint64_t interval_ = 0;
-    bool is_any_tried_ = false;  // and called
+    bool is_any_in_round_ = false;
     // Calls that went by, by collective, and the place that they are of.
     struct GoneBy {
         std::uint64_t calls = 0;
         std::uint8_t place = no_place;
-        int size_class = -1;                 // where it is settled
+        int size_class = -1;                 // where it is not in the middle of a round
         const Decision* usual = nullptr;     // then
         const Decision* decision = nullptr;  // nullptr: what is usual
     };

@@ -76,9 +76,7 @@ void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneM
 
 PlaceLearning::Turn PlaceLearning::next(bool may_sample) {
     ++calls_;
-    if (state_ != State::tried) return {chosen_, state_ == State::settled && candidates_ > 1 && may_sample};
-    // The round is over: what was found out has yet to be agreed on.
-    if (position_ == length_) return {chosen_, false};
+    if (!is_in_round()) return {chosen_, state_ == State::settled && candidates_ > 1 && may_sample};
     const int candidate = order_[position_ / calls_in_a_row_];
     const bool counts = position_ % calls_in_a_row_ >= warm_calls_;
     ++position_;

@@ -87,6 +87,8 @@ public:
     bool is_trying() const { return state_ == State::tried; }
     // Has it been called often enough to be worth trying?
     bool is_ready() const { return state_ == State::counted && calls_ >= fewest_calls_; }
+    // Will the next call be one of a round? Where it is over, what was found out has yet to be agreed on.
+    bool is_in_round() const { return state_ == State::tried && position_ < length_; }
     // In a round, how many calls of it have been made.
     std::size_t position() const { return position_; }
     std::uint64_t calls() const { return calls_; }

@@ -127,7 +127,7 @@ class Job:
         if self.settings["LIBHCOLL_PROGRESS"] == "calls" and flavour == "mpich":
             self.flags.append("--plain")
         # MPICH 4.0.2's launcher starts none.
-        self.options["--spawn"] = draw.choice([0] * 7 + [2]) if flavour != "mpich" else 0
+        self.options["--spawn"] = draw.choice([0] * 7 + [2]) if flavour != "mpich" and "spawn" not in self.without else 0
 
     def algorithm(self, collective, of, algorithms, ledger):
         names = list(algorithms[of])

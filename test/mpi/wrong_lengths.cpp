@@ -81,12 +81,13 @@ MPI_Comm used_duplicate(int size) {
 
 void test_bcasts(MPI_Comm comm, int rank, int size, bool goes_on) {
     unsigned salt = 0;
-    const auto run = [&](const Lengths& lengths, int root) {
-        const bool is_short = rank != root && rank == (root == size - 1 ? 0 : size - 1);
+    const auto run = [&](const Lengths& lengths, int root, bool differs_root = false) {
+        const bool is_short = rank != root && (differs_root || rank == (root == size - 1 ? 0 : size - 1));
         const int room = is_short ? lengths.short_rank : lengths.root;
         // So that the wrong call is the same as the one before on all ranks but one.
-        Buffer right(lengths.root);
-        for (int i = 0; i < 3; ++i) check(MPI_Bcast(right.data(), lengths.root, MPI_BYTE, root, comm));
+        const int usual = differs_root ? lengths.short_rank : lengths.root;
+        Buffer right(usual);
+        for (int i = 0; i < 3; ++i) check(MPI_Bcast(right.data(), usual, MPI_BYTE, root, comm));
         Buffer buffer(room);
         ++salt;
         if (rank == root) buffer.fill(room, salt);
@@ -106,6 +107,9 @@ void test_bcasts(MPI_Comm comm, int rank, int size, bool goes_on) {
     if (!goes_on) return;
     for (const Lengths& lengths : more_room)
         for (const int root : {0, size - 1}) run(lengths, root);
+    for (const Lengths& lengths :
+         {Lengths{40, 8}, Lengths{8, 40}, Lengths{400, 40}, Lengths{100'000, 40}, Lengths{16, 8}})
+        for (const int root : {0, size - 1}) run(lengths, root, true);
     // Elements with gaps, of which some arrive.
     MPI_Datatype pairs = MPI_DATATYPE_NULL;
     check(MPI_Type_vector(2, 1, 2, MPI_INT, &pairs));

@@ -139,8 +139,12 @@ public:
         const CombineRuns runs(call.tag % 2 == 0);
         const CombineSets sets;
         const Combine& combine = are_sets(call) ? static_cast<const Combine&>(sets) : runs;
-        if (call.kind == Call::bcast)
-            node_->bcast(call.root, result, call.elements * sizeof(RankRun));
+        const std::size_t bytes = call.elements * sizeof(RankRun);
+        // Ranks need not all go the short way.
+        if (call.kind == Call::bcast && node_->is_line(bytes) && (call.tag + static_cast<unsigned>(rank_)) % 4 != 0)
+            node_->bcast_line(call.root, result, bytes);
+        else if (call.kind == Call::bcast)
+            node_->bcast(call.root, result, bytes);
         else if (call.kind == Call::reduce)
             node_->reduce(call.root, input, result, call.elements, combine);
         else

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The wrappers of MPI_Bcast, MPI_Reduce, MPI_Allreduce and MPI_Barrier: what is valid, and what runs it.
+#include <optional>
+
 #include "intercept/calls/arguments.hpp"
 #include "intercept/calls/collective_apart.hpp"
 #include "intercept/calls/dispatch.hpp"
@@ -13,32 +15,45 @@ namespace hcoll {
 
 namespace {
 
+// The next Bcast like this one, which was over shared memory, may be looked at less (repeat_line_of_node).
+OwnAlgorithms::RepeatedLine line_of(const OwnAlgorithms& own, const BcastOfNode& call, std::uint64_t elements,
+                                    MPI_Datatype type) {
+    const bool goes_by =
+        call.goes_by || !own.learning.is_on() || (call.turn.decision != nullptr && call.turn.may_be_repeated);
+    const bool is_line = call.length == elements * type_size(type) && own.node->is_line(call.length);
+    if (!goes_by || !is_line || type != own.contiguous_type || Process::get().notes_calls()) return {};
+    return {.count = elements, .type = type, .bytes = call.length};
+}
+
 // A Bcast whose arguments are valid, of ranks that are all on one node: the root's length decides, on all of them.
 template <typename Count, typename PassOn>
 inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, MPI_Datatype type, int root,
-                         PassOn&& pass_on) {
+                         PassOn&& pass_on, BcastOfNode call) {
     const auto elements = static_cast<std::uint64_t>(count);
-    BcastOfNode call;
     Report* report = Process::get().report();
     const auto begin = report == nullptr ? std::chrono::steady_clock::time_point() : std::chrono::steady_clock::now();
-    StagedBuffers staged;
+    std::optional<StagedBuffers> staged;
     void* message = buffer;
     int copied = MPI_SUCCESS;
     if (DeviceMemory::may_be_any()) [[unlikely]] {
-        copied = staged.take(message, elements, type, communicator.rank() == root);
-        if (copied == MPI_SUCCESS) copied = staged.copy_in();
+        staged.emplace();
+        copied = staged->take(message, elements, type, communicator.rank() == root);
+        if (copied == MPI_SUCCESS) copied = staged->copy_in();
     }
     const auto ended = [&](int status) {
-        if (!staged.is_any()) [[likely]]
+        if (!staged.has_value() || !staged->is_any()) [[likely]]
             return status;
-        if (status == MPI_SUCCESS && copied == MPI_SUCCESS) copied = staged.copy_out();
+        if (status == MPI_SUCCESS && copied == MPI_SUCCESS) copied = staged->copy_out();
         if (status == MPI_SUCCESS && copied != MPI_SUCCESS) mpi.Comm_call_errhandler(communicator.handle(), copied);
         return status == MPI_SUCCESS ? copied : status;
     };
     OwnAlgorithms& own = communicator.own();
-    const bool may_time = own.learning.may_time();
-    call.goes_by = !may_time && own.learning.may_go_by(Collective::bcast);
-    if (!call.goes_by && own.learning.is_on()) count_learned_call(communicator, Collective::bcast, 0);
+    own.repeated_line = {};
+    const bool may_time = !call.is_announced && own.learning.may_time();
+    if (!call.is_announced) {
+        call.goes_by = !may_time && own.learning.may_go_by(Collective::bcast);
+        if (!call.goes_by && own.learning.is_on()) count_learned_call(communicator, Collective::bcast, 0);
+    }
     // Where it lies is told with the message: whoever waits for that is in the call.
     const std::uint64_t arrival = may_time ? own.clock.now() : 0;
     const auto note = [&](int ended_as) {
@@ -50,11 +65,12 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
         return ended_as;
     };
     const int status = run_bcast_of_node(communicator, message, elements, type, root, call);
-    const std::string_view name = name_of(Collective::bcast);
     if (call.decision == nullptr) [[unlikely]]
         return ended(status);
+    const std::string_view name = name_of(Collective::bcast);
     const char* why = call.turn.why != nullptr ? call.turn.why : call.decision->why.c_str();
     if (call.is_over) [[likely]] {
+        if (status == MPI_SUCCESS) own.repeated_line = line_of(own, call, elements, type);
         if (CallObserver* observer = CallObserver::current(); observer != nullptr) [[unlikely]]
             observer->note_decision(call.decision->what);
         if (report != nullptr) {
@@ -95,10 +111,26 @@ inline bool repeat_bcast(Communicator* communicator, OwnAlgorithms* own, void* b
     return true;
 }
 
-// Not a part of its callers, whose first lines are for what repeat_bcast does.
+// The Bcast that programs make again and again: of a few bytes, of ranks that are all on one node. Runs it and returns true if it is the same as the one
+// before, and so it is on the root; where that has another length, `call` says so.
 template <typename Count>
-__attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* own, void* buffer, Count count,
-                                    MPI_Datatype type, int root, MPI_Comm comm,
+inline bool repeat_line_of_node(Communicator* communicator, OwnAlgorithms* own, void* buffer, Count count,
+                                MPI_Datatype type, int root, BcastOfNode& call, int& status) {
+    if (own == nullptr || !own->repeated_line.is_for(static_cast<std::uint64_t>(count), type)) return false;
+    if (buffer == nullptr || buffer == MPI_IN_PLACE || root < 0 || root >= communicator->size()) return false;
+    if (DeviceMemory::may_be_any()) [[unlikely]]
+        return false;
+    // What is timed begins before its length is known.
+    if (own->learning.may_time() || !own->learning.may_go_by(Collective::bcast)) [[unlikely]]
+        return false;
+    status = repeat_bcast_line(*communicator, buffer, root, call);
+    return !call.is_announced;
+}
+
+// Not a part of its callers, whose first lines are for what repeat_bcast and repeat_line_of_node do.
+template <typename Count>
+__attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* own, const BcastOfNode& begun,
+                                    void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
                                     int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm),
                                     int (*begin)(void*, Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) {
     const auto elements = static_cast<std::uint64_t>(count);
@@ -107,10 +139,12 @@ __attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* ow
             comm, [&](MPI_Request* request) { return begin(buffer, count, type, root, comm, request); },
             [&] { return next(buffer, count, type, root, comm); });
     };
+    if (begun.is_announced) [[unlikely]]
+        return bcast_of_node(*known, buffer, count, type, root, pass_on, begun);
     if (own != nullptr && own->node != nullptr && screen_bcast(*known, buffer, count, type, root).is_fine())
         [[likely]] {
         if (!own->learning.rests_bcast()) [[likely]]
-            return bcast_of_node(*known, buffer, count, type, root, pass_on);
+            return bcast_of_node(*known, buffer, count, type, root, pass_on, begun);
         ++known->own().uses;
         if (!known->own().learning.may_go_by(Collective::bcast)) count_learned_call(*known, Collective::bcast, 0);
         return noted(name_of(Collective::bcast), count, type, "vendor", why_of_trials, pass_on);
@@ -305,16 +339,22 @@ int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm co
     Communicator* known = Communicator::find(comm);
     OwnAlgorithms* own = own_of(known, Collective::bcast);
     int status = MPI_SUCCESS;
+    BcastOfNode call;
+    if (repeat_line_of_node(known, own, buffer, count, type, root, call, status)) [[likely]]
+        return status;
     if (repeat_bcast(known, own, buffer, count, type, root, status)) return status;
-    return bcast(known, own, buffer, count, type, root, comm, onward.Bcast, mpi.Ibcast);
+    return bcast(known, own, call, buffer, count, type, root, comm, onward.Bcast, mpi.Ibcast);
 }
 
 int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
     Communicator* known = Communicator::find(comm);
     OwnAlgorithms* own = own_of(known, Collective::bcast);
     int status = MPI_SUCCESS;
+    BcastOfNode call;
+    if (repeat_line_of_node(known, own, buffer, count, type, root, call, status)) [[likely]]
+        return status;
     if (repeat_bcast(known, own, buffer, count, type, root, status)) return status;
-    return bcast(known, own, buffer, count, type, root, comm, onward.Bcast_c, mpi.Ibcast_c);
+    return bcast(known, own, call, buffer, count, type, root, comm, onward.Bcast_c, mpi.Ibcast_c);
 }
 
 int wrap_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {

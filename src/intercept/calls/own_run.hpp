@@ -56,6 +56,7 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
 // decide. Runs it over shared memory where that is what is decided. Otherwise it is left to the caller, with a `decision`.
 struct BcastOfNode {
     std::uint64_t length = 0;
+    bool is_announced = false;  // so long: it was waited for, and the call was counted
     const Decision* decision = nullptr;
     bool goes_by = false;  // it is like the one before, unless its length is another
     Learning::Turn turn;   // where something is learned
@@ -63,6 +64,8 @@ struct BcastOfNode {
 };
 int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t count, MPI_Datatype type, int root,
                       BcastOfNode& call);
+// The same as the one before (OwnAlgorithms::RepeatedLine). Where the root's is of another length, the call is not over, and goes on by run_bcast_of_node.
+int repeat_bcast_line(Communicator& communicator, void* buffer, int root, BcastOfNode& call);
 // Tells the application's handler why its communicator no longer works; returns an MPI error code.
 int report_failure(Communicator& communicator, const NodeFailure& failure);
 

@@ -134,11 +134,13 @@ int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t co
                       BcastOfNode& call) {
     return guarded_on_node(communicator, [&]() -> int {
         OwnAlgorithms& own = communicator.own();
-        ++own.uses;
         NodeCollectives& node = *own.node;
         const std::uint64_t room = count * type_size(type);
         const bool is_root = own.rank == root;
-        call.length = is_root ? room : node.await_length(root);
+        if (!call.is_announced) {
+            ++own.uses;
+            call.length = is_root ? room : node.await_length(root);
+        }
         call.decision = &decide(own.decisions->blocking[static_cast<std::size_t>(Collective::bcast)], call.length);
         if (call.goes_by && !own.learning.is_as_before(Collective::bcast, call.length, call.decision)) {
             own.learning.take_back(Collective::bcast);
@@ -155,6 +157,18 @@ int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t co
             node.announce_bcast(call.length);
         else
             node.leave_bcast(call.length);
+        return MPI_SUCCESS;
+    });
+}
+
+int repeat_bcast_line(Communicator& communicator, void* buffer, int root, BcastOfNode& call) {
+    return guarded_on_node(communicator, [&]() -> int {
+        OwnAlgorithms& own = communicator.own();
+        ++own.uses;
+        const std::size_t bytes = own.repeated_line.bytes;
+        call.length = own.node->bcast_line(root, static_cast<std::byte*>(buffer), bytes);
+        call.is_over = call.length == bytes;
+        call.goes_by = call.is_announced = !call.is_over;
         return MPI_SUCCESS;
     });
 }

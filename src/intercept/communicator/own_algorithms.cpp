@@ -95,7 +95,10 @@ void OwnAlgorithms::learn_no_more() {
 void OwnAlgorithms::forget_repeated(Collective collective) {
     repeated_reductions[static_cast<std::size_t>(collective)] = {};
     repeated_blocks[static_cast<std::size_t>(collective)] = {};
-    if (collective == Collective::bcast) repeated_bcast = {};
+    if (collective == Collective::bcast) {
+        repeated_bcast = {};
+        repeated_line = {};
+    }
     if (collective == Collective::barrier) repeated_barrier = {};
 }
 
@@ -107,6 +110,7 @@ void OwnAlgorithms::decide_by(std::shared_ptr<const CallDecisions> others) {
     repeated_reductions = {};
     repeated_blocks = {};
     repeated_bcast = {};
+    repeated_line = {};
     repeated_barrier = {};
     decisions = std::move(others);
 }

@@ -222,6 +222,18 @@ struct OwnAlgorithms {
         }
     };
     RepeatedBcast repeated_bcast;
+    // The last Bcast, where it was one over shared memory of a message in a line, and of the next one like it the buffer and the root alone have to be
+    // looked at.
+    struct RepeatedLine {
+        std::uint64_t count = 0;
+        MPI_Datatype type = MPI_DATATYPE_NULL;  // predefined, without gaps
+        std::size_t bytes = 0;                  // 0: it was another one
+
+        bool is_for(std::uint64_t elements, MPI_Datatype of_type) const {
+            return bytes != 0 && count == elements && type == of_type;
+        }
+    };
+    RepeatedLine repeated_line;
     // The Barrier that runs in order: it has one plan, and its memory is used by nothing else.
     struct RepeatedBarrier {
         const Decision* decision = nullptr;

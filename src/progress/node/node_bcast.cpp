@@ -54,6 +54,28 @@ bool NodeCollectives::bcast(int root, std::byte* data, std::size_t bytes, std::s
     return true;
 }
 
+std::size_t NodeCollectives::bcast_line(int root, std::byte* data, std::size_t bytes) {
+    const auto copy = [bytes](std::byte* to, const std::byte* from) {
+        if (bytes == sizeof(std::uint64_t))
+            std::memcpy(to, from, sizeof(std::uint64_t));
+        else
+            std::memcpy(to, from, bytes);
+    };
+    if (rank_ != root) {
+        const std::size_t length = await_length(root);
+        if (length != bytes) [[unlikely]]
+            return length;
+        copy(data, message_in(header(root, operation_)));
+    } else {
+        waiting_.check();
+        claim(operation_, rings[0].slots);
+        copy(message_in(header(rank_, operation_)), data);
+        publish(operation_, bytes);
+    }
+    finish(operation_++);
+    return bytes;
+}
+
 std::size_t NodeCollectives::await_length(int root) {
     waiting_.check();
     way_ = tree_.way_from(root);

@@ -134,6 +134,9 @@ public:
     bool take_bcast(int root, std::size_t bytes, const NodeBuffer& buffer, std::size_t single_copy_from = never);
     void leave_bcast(std::size_t bytes);
     void announce_bcast(std::size_t bytes);
+    // For what is shortest and asked for most, where every instruction counts: `bytes` that is_line() says yes to, at `data`. Returns the root's length; where
+    // that is another one, nothing was done yet on this rank, as after await_length.
+    std::size_t bcast_line(int root, std::byte* data, std::size_t bytes);
     // `input` is this rank's operand; output is written on the root only, and may be input. `elements` is not 0. The operation
     // commutes, or ranks sit in their order.
     void reduce(int root, const std::byte* input, std::byte* output, std::size_t elements, const Combine& combine,
