@@ -120,6 +120,9 @@ class Job:
         self.options["--late"] = draw.choice([0, 0, 200])
         self.options["--thread-level"] = draw.choice([0, 1, 3])
         self.options["--threads"] = draw.choice([1, 1, 2, 3]) if self.options["--thread-level"] == 3 else 1
+        if "threads" in self.without:
+            self.settings["LIBHCOLL_PROGRESS"] = "calls"
+            self.options.update({"--thread-level": 0, "--threads": 1})
         # They share cores.
         if self.options["--threads"] > 1 or self.ranks > 4:
             self.options["--steps"] //= 5
