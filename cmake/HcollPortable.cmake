@@ -12,7 +12,11 @@ set(portable_folder ${PROJECT_BINARY_DIR}/portable)
 function(hcoll_make_older_library name out)
     set(source ${PROJECT_SOURCE_DIR}/src/portable/older_libraries)
     set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source}.c ${source}.map)
-    execute_process(COMMAND ${CMAKE_C_COMPILER} -shared -nostdlib -fPIC -I${PROJECT_SOURCE_DIR}/src ${ARGN} ${source}.c -Wl,-soname,${name}
+    separate_arguments(flags UNIX_COMMAND "${CMAKE_C_COMPILER_ARG1} ${CMAKE_C_FLAGS}")
+    if(CMAKE_C_COMPILER_TARGET)
+        list(APPEND flags --target=${CMAKE_C_COMPILER_TARGET})
+    endif()
+    execute_process(COMMAND ${CMAKE_C_COMPILER} ${flags} -shared -nostdlib -fPIC -I${PROJECT_SOURCE_DIR}/src ${ARGN} ${source}.c -Wl,-soname,${name}
             -Wl,--version-script,${source}.map -o ${portable_folder}/${name}
         RESULT_VARIABLE failed ERROR_VARIABLE message)
     if(failed)

@@ -81,35 +81,48 @@ void Learning::count_call() {
     set_next();
 }
 
+bool Learning::add_place() {
+    try {
+        if (lacked_ == 0) {
+            places_.emplace_back();
+            return true;
+        }
+    } catch (const std::bad_alloc&) {
+        // Others may have it.
+    }
+    ++lacked_;
+    return false;
+}
+
 // Nullptr where nothing is tried: no candidates, or it is usually something else that runs than for the longest messages of the place (a table
 // may change its choice between them).
-Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, const Decision& decided) {
+Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, const Decision*& decided) {
     const PlaceKey key = PlaceKey::of(collective, bytes);
     const auto of = static_cast<std::size_t>(collective);
     std::uint8_t& index = index_[of][static_cast<std::size_t>(key.size_class)];
-    if (index != no_place) [[likely]] {
+    if (index < most_places) [[likely]] {
         Place& place = places_[index];
-        if (place.usual != &decided) return nullptr;
+        if (place.usual != decided) return nullptr;
         place.bytes = bytes;
         return &place;
     }
-    if (places_.size() == most_places || &decided != &decide((*usual_)[of], key.most_bytes())) return nullptr;
+    if (decided != &decide((*usual_)[of], key.most_bytes())) return nullptr;
+    if (index == no_place && places_.size() + lacked_ == most_places) return nullptr;
     const TrialRange* range = trials_at((*tables_)[of], key.most_bytes());
     if (range == nullptr || range->others.empty()) return nullptr;
     const std::size_t count = std::min(range->others.size() + 1, PlaceLearning::most_candidates);
-    // A rank that cannot have one more tells the others when they agree, before anything is tried there; then none learns any more.
-    if (lacks_memory_) return nullptr;
-    try {
-        places_.emplace_back();
-    } catch (const std::bad_alloc&) {
-        lacks_memory_ = true;
+    // A rank that cannot have one more tells the others when they agree, before anything is tried there; then none learns any more. Until then it
+    // runs what they begin with.
+    if (index == no_place && !add_place()) index = lacking;
+    if (index == lacking) {
+        if (range->first != PlaceLearning::usual) decided = &range->others[static_cast<std::size_t>(range->first - 1)];
         return nullptr;
     }
     index = static_cast<std::uint8_t>(places_.size() - 1);
     Place& place = places_.back();
     place.key = key;
     place.others = &range->others;
-    place.usual = &decided;
+    place.usual = decided;
     place.bytes = bytes;
     int vendor = PlaceLearning::usual;
     for (std::size_t i = 1; i < count; ++i)
@@ -120,17 +133,18 @@ Learning::Place* Learning::find(Collective collective, std::uint64_t bytes, cons
 }
 
 Learning::Turn Learning::next(Collective collective, std::uint64_t bytes, const Decision& decided) {
-    Place* place = find(collective, bytes, decided);
+    const Decision* first = &decided;
+    Place* place = find(collective, bytes, first);
     GoneBy& gone_by = gone_by_[static_cast<std::size_t>(collective)];
     if (gone_by.calls != 0) add_gone_by();
     if (place == nullptr || place->is_left_alone) {
         gone_by = {};
-        return {.decision = &decided};
+        return {.decision = first};
     }
     const PlaceLearning::State state = place->learning.state();
     const bool is_in_round = place->learning.is_in_round();
     const PlaceLearning::Turn turn = place->learning.next(is_sample_);
-    if (is_in_round && !place->learning.is_in_round()) end_round_of(*place);
+    note_round_of(*place);
     const auto index = static_cast<std::uint8_t>(place - places_.data());
     const Decision& decision = place->decision(turn.candidate);
     gone_by = {.place = index,
@@ -146,9 +160,12 @@ Learning::Turn Learning::next(Collective collective, std::uint64_t bytes, const 
             .may_be_repeated = !is_in_round};
 }
 
-// Until the ranks agree, there is nothing to be timed.
-void Learning::end_round_of(Place& place) {
-    place.is_in_round = false;
+// In the middle of a round calls are timed, also where a program comes back to it that was elsewhere when the ranks agreed; when it is over, there is
+// nothing to be timed until they agree.
+void Learning::note_round_of(Place& place) {
+    if (place.is_in_round == place.learning.is_in_round()) [[likely]]
+        return;
+    place.is_in_round = !place.is_in_round;
     is_any_in_round_ = std::any_of(places_.begin(), places_.end(), [](const Place& each) { return each.is_in_round; });
 }
 
@@ -216,7 +233,7 @@ void Learning::choose_slots() {
 
 void Learning::tell(Words& words, std::uint64_t nanoseconds, bool asks_for_clock) {
     words.fill(0);
-    words[number] = lacks_memory_ ? ~std::uint64_t{0} : calls_;  // which is nobody's
+    words[number] = lacked_ != 0 ? ~std::uint64_t{0} : calls_;  // which is nobody's
     words[inverse_number] = ~calls_;
     words[inverse_nanoseconds] = ~nanoseconds;
     words[wants_clock] = asks_for_clock ? 1 : 0;
@@ -296,6 +313,8 @@ Learning::Outcome Learning::learn(const Words& all) {
                 has_changed = place.learning.learn({costs.data(), known.samples}, known.calls, known.position);
             else if (!place.learning.is_trying())
                 has_changed = place.learning.learn({}, told.calls, told.position);
+            else if (place.samples == 0)
+                place.learning.repeat_round();
             if (has_changed) place.late.samples = 0;
             // In a settled place what is known now is enough until the next look.
             is_any_late |= place.late.samples != 0 && (known.samples == 0 || place.learning.is_trying());

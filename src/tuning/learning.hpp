@@ -3,8 +3,8 @@
 //
 // Calls of the communicator are numbered: that number is the same on all ranks, whatever its place. Everything that has to happen on all ranks
 // at the same time goes by it, or by what was agreed: when ranks agree next, which call is a sample. So a wrong program, whose ranks take one
-// call for different places, disturbs that call alone: at the next agreement its ranks see that they have counted differently, and leave the
-// place alone from then on.
+// call for different places, disturbs that call alone, and what is tried just then: at the next agreement its ranks see that they have counted
+// differently, and leave such a place alone from then on.
 //
 //   call 1 ... 32      agree     ...          agree                agree
 //        |               |                      |                    |
@@ -133,7 +133,7 @@ public:
         const Decision* usual = nullptr;
         std::uint64_t bytes = 0;       // of the last call
         bool is_left_alone = false;    // the ranks have counted differently
-        bool is_in_round = false;      // it was called lately, and has turns left in a round
+        bool is_in_round = false;      // its calls are timed
         bool has_news = false;         // the last agreement has changed what it runs
         int told_as = -1;              // what it ran when it was settled last
         std::uint64_t told_calls = 0;  // how many there were when it was told of last
@@ -167,13 +167,16 @@ public:
 
 private:
     static constexpr std::uint8_t no_place = 0xff;
+    static constexpr std::uint8_t lacking = 0xfe;  // one that other ranks may have
     static constexpr std::size_t size_classes = 66;
 
-    Place* find(Collective collective, std::uint64_t bytes, const Decision& decided);
+    // `decided` becomes what such calls run until something is found out.
+    Place* find(Collective collective, std::uint64_t bytes, const Decision*& decided);
     std::uint64_t check_of(const Place& place) const;
     static void note_roots(Place& place, std::uint64_t calls, std::size_t position, const std::uint64_t* words);
     void choose_slots();
-    void end_round_of(Place& place);
+    void note_round_of(Place& place);
+    bool add_place();
     void add_gone_by();
     bool is_every_bcast_the_vendors() const;
     void set_next() { look_at_ = std::min(due_, sample_at_); }
@@ -200,7 +203,7 @@ private:
     std::array<GoneBy, collective_count> gone_by_{};
     std::array<std::array<std::uint8_t, size_classes>, collective_count> index_{};
     std::vector<Place> places_;
-    bool lacks_memory_ = false;  // for a place that the other ranks may have
+    std::size_t lacked_ = 0;  // places that this rank has no memory for
     std::uint64_t bcast_rests_until_ = 0;
     std::size_t first_told_ = 0;
     // What was told, until it is agreed on.

@@ -89,6 +89,10 @@ public:
     bool is_ready() const { return state_ == State::counted && calls_ >= fewest_calls_; }
     // Will the next call be one of a round? Where it is over, what was found out has yet to be agreed on.
     bool is_in_round() const { return state_ == State::tried && position_ < length_; }
+    // Where the round is over and none of its calls was timed.
+    void repeat_round() {
+        if (!is_in_round()) position_ = 0;
+    }
     // In a round, how many calls of it have been made.
     std::size_t position() const { return position_; }
     std::uint64_t calls() const { return calls_; }

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from test_job import BUILD, FLAVOUR, INFO, job, lines_of_library, on_rank, skip_where_sessions_hang
+from test_job import BUILD, FLAVOUR, INFO, job, lines_of_library, on_rank, skip_where_different
 
 TOPOLOGY = os.path.join(BUILD, "test", "bin", f"topology.{FLAVOUR}")
 SETTINGS = {"LIBHCOLL_LOG": "debug", "LIBHCOLL_SETUP_CALLS": "1", "LIBHCOLL_BCAST": "chain"}
@@ -155,7 +155,7 @@ class Placements(unittest.TestCase):
 
     @unittest.skipIf(FLAVOUR == "openmpi", "Open MPI 4 has no sessions")
     def test_communicators_of_sessions_are_gathered(self):
-        skip_where_sessions_hang(self)
+        skip_where_different(self, "sessions")
         sessions = [os.path.join(BUILD, "test", "bin", f"sessions.{FLAVOUR}")]
         placements, warnings = self.run_job(3, command=sessions)
         self.assertEqual(warnings, [])

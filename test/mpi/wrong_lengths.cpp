@@ -27,7 +27,8 @@ struct Lengths {
     int root, short_rank;
 };
 constexpr Lengths too_little_room[] = {{40, 8}, {400, 300}, {400, 40}, {100'000, 50'000}};
-constexpr Lengths more_room[] = {{8, 40}, {300, 400}, {40, 400}, {50'000, 100'000}};
+constexpr Lengths more_room[] = {{8, 40}, {300, 400}, {40, 400}, {50'000, 100'000},
+                                 {40, 0}, {0, 40},    {400, 0},  {0, 400}};
 
 class Buffer {
 public:

@@ -203,6 +203,29 @@ TEST(Learning, AddsNothingToCallsThatDoNotWaitForAll) {
 }
 
 // A program that goes on to other calls in the middle of a round does not pay for that any more.
+// A program goes on to other calls in the middle of a round, and comes back later: calls in which nobody looks at the time would end the round, and
+// nothing would ever be agreed on.
+TEST(Learning, SettlesWhatIsCalledInBursts) {
+    for (const int burst : {4, 12, 24, 30, 60, 300})
+        for (const int between : {1, 10, 100, 500, 2000}) {
+            LearningJob job({.ranks = 2,
+                             .others = 2,
+                             .seconds = [](Collective, std::uint64_t, int candidate,
+                                           std::uint64_t) { return candidate == 1 ? 1e-6 : 2e-6; }},
+                            7);
+            for (int step = 0; step < 100; ++step) {
+                for (int i = 0; i < burst; ++i) job.call(Collective::bcast, 8);
+                for (int i = 0; i < between; ++i) job.call(Collective::allreduce, 8);
+            }
+            // It may just be looking at others again.
+            for (int i = 0; i < 2000; ++i) job.call(i % 5 == 0 ? Collective::allreduce : Collective::bcast, 8);
+            const std::uint64_t before = job.agreements();
+            for (int i = 0; i < 4000; ++i) job.call(i % 5 == 0 ? Collective::allreduce : Collective::bcast, 8);
+            EXPECT_EQ(job.chosen(Collective::bcast, 8), 1) << burst << " Bcasts, " << between << " Allreduces";
+            EXPECT_LT(job.agreements() - before, 100U) << burst << " Bcasts, " << between << " Allreduces";
+        }
+}
+
 TEST(Learning, WhatIsNoLongerCalledIsNotWaitedFor) {
     LearningJob job({.seconds = seconds_of({20, 30, 12, 90})}, test_seed());
     for (int i = 0; i < 40; ++i) job.call(Collective::reduce, 1000, i % 4);
@@ -398,8 +421,10 @@ TEST(Learning, CallsThatGoByAreCounted) {
     for (int i = 0; i < 3000; ++i) job.call(Collective::allreduce, 1000);
     const Learning::Place* place = job.place(Collective::allreduce, 1000);
     ASSERT_EQ(place->learning.state(), PlaceLearning::State::settled);
-    const std::uint64_t before = place->learning.calls();
     Learning& rank = job.ranks()[0];
+    rank.count_call();
+    rank.next(Collective::allreduce, 1000, job.usual_of(Collective::allreduce));
+    const std::uint64_t before = place->learning.calls();
     std::uint64_t gone_by = 0;
     while (rank.may_go_by(Collective::allreduce)) ++gone_by;
     EXPECT_GT(gone_by, 0U);

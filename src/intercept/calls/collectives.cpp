@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The wrappers of MPI_Bcast, MPI_Reduce, MPI_Allreduce and MPI_Barrier: what is valid, and what runs it.
+#include <algorithm>
+#include <new>
 #include <optional>
+#include <utility>
 
 #include "intercept/calls/arguments.hpp"
 #include "intercept/calls/collective_apart.hpp"
@@ -9,6 +12,7 @@
 #include "intercept/calls/own_run.hpp"
 #include "intercept/calls/staged_buffer.hpp"
 #include "intercept/calls/wrappers.hpp"
+#include "intercept/process/scratch_memory.hpp"
 #include "intercept/types/datatype.hpp"
 
 namespace hcoll {
@@ -25,10 +29,32 @@ OwnAlgorithms::RepeatedLine line_of(const OwnAlgorithms& own, const BcastOfNode&
     return {.count = elements, .type = type, .bytes = call.length};
 }
 
+// A Bcast that is the MPI library's, whose root has `length` bytes, which are not as many as this rank says: it takes them all, so that the others get theirs,
+// and keeps what there is room for.
+template <typename PassOn, typename PassOnBytes>
+int take_other_length(Communicator& communicator, void* buffer, std::uint64_t elements, MPI_Datatype type,
+                      std::uint64_t length, PassOn&& pass_on, PassOnBytes&& pass_on_bytes) {
+    ScratchLease scratch;
+    std::byte* bytes = nullptr;
+    try {
+        bytes = scratch.get(length);
+    } catch (const std::bad_alloc&) {
+        return pass_on();
+    }
+    if (const int status = pass_on_bytes(bytes); status != MPI_SUCCESS) return status;
+    return guarded(communicator, [&]() -> int {
+        const std::uint64_t size = type_size(type);
+        const std::uint64_t fitting = size == 0 ? 0 : std::min(elements, length / size);
+        const int status =
+            fitting == 0 ? MPI_SUCCESS : unpack(bytes, buffer, fitting, type, communicator.own().duplicate);
+        return status == MPI_SUCCESS && length > elements * size ? MPI_ERR_TRUNCATE : status;
+    });
+}
+
 // A Bcast whose arguments are valid, of ranks that are all on one node: the root's length decides, on all of them.
 template <typename Count, typename PassOn>
 inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, MPI_Datatype type, int root,
-                         PassOn&& pass_on, BcastOfNode call) {
+                         PassOn&& pass_on_as, BcastOfNode call) {
     const auto elements = static_cast<std::uint64_t>(count);
     Report* report = Process::get().report();
     const auto begin = report == nullptr ? std::chrono::steady_clock::time_point() : std::chrono::steady_clock::now();
@@ -86,9 +112,18 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
         return note(ended(noted(name, count, type, call.decision->what, why, [&] {
             return run_bcast(communicator, *call.decision, message, elements, type, root, call.length);
         })));
-    // There the MPI library could wait for what the root never sends.
-    if (call.length == 0 && elements * type_size(type) != 0) return MPI_SUCCESS;
-    return note(noted(name, count, type, "vendor", call.length == 0 ? reason::no_bytes : why, pass_on));
+    // There the MPI library could wait for what the root never sends, or send what nobody waits for.
+    if (call.length == 0) return noted(name, count, type, "vendor", reason::no_bytes, [] { return MPI_SUCCESS; });
+    const auto pass_on = [&] { return pass_on_as(buffer, count, type); };
+    const bool is_right =
+        call.length == elements * type_size(type) || !std::in_range<Count>(call.length) || DeviceMemory::may_be_any();
+    return note(noted(name, count, type, "vendor", why, [&] {
+        if (is_right) [[likely]]
+            return pass_on();
+        return take_other_length(communicator, buffer, elements, type, call.length, pass_on, [&](std::byte* bytes) {
+            return pass_on_as(bytes, static_cast<Count>(call.length), MPI_BYTE);
+        });
+    }));
 }
 
 // Of the communicator, where its calls run here now.
@@ -134,17 +169,18 @@ __attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* ow
                                     int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm),
                                     int (*begin)(void*, Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) {
     const auto elements = static_cast<std::uint64_t>(count);
-    const auto pass_on = [&] {
+    const auto pass_on_as = [&](void* message, Count length, MPI_Datatype of_type) {
         return collective_apart(
-            comm, [&](MPI_Request* request) { return begin(buffer, count, type, root, comm, request); },
-            [&] { return next(buffer, count, type, root, comm); });
+            comm, [&](MPI_Request* request) { return begin(message, length, of_type, root, comm, request); },
+            [&] { return next(message, length, of_type, root, comm); });
     };
+    const auto pass_on = [&] { return pass_on_as(buffer, count, type); };
     if (begun.is_announced) [[unlikely]]
-        return bcast_of_node(*known, buffer, count, type, root, pass_on, begun);
+        return bcast_of_node(*known, buffer, count, type, root, pass_on_as, begun);
     if (own != nullptr && own->node != nullptr && screen_bcast(*known, buffer, count, type, root).is_fine())
         [[likely]] {
         if (!own->learning.rests_bcast()) [[likely]]
-            return bcast_of_node(*known, buffer, count, type, root, pass_on, begun);
+            return bcast_of_node(*known, buffer, count, type, root, pass_on_as, begun);
         ++known->own().uses;
         if (!known->own().learning.may_go_by(Collective::bcast)) count_learned_call(*known, Collective::bcast, 0);
         return noted(name_of(Collective::bcast), count, type, "vendor", why_of_trials, pass_on);
@@ -342,7 +378,7 @@ int wrap_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm co
     BcastOfNode call;
     if (repeat_line_of_node(known, own, buffer, count, type, root, call, status)) [[likely]]
         return status;
-    if (repeat_bcast(known, own, buffer, count, type, root, status)) return status;
+    if (!call.is_announced && repeat_bcast(known, own, buffer, count, type, root, status)) return status;
     return bcast(known, own, call, buffer, count, type, root, comm, onward.Bcast, mpi.Ibcast);
 }
 
@@ -353,7 +389,7 @@ int wrap_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI
     BcastOfNode call;
     if (repeat_line_of_node(known, own, buffer, count, type, root, call, status)) [[likely]]
         return status;
-    if (repeat_bcast(known, own, buffer, count, type, root, status)) return status;
+    if (!call.is_announced && repeat_bcast(known, own, buffer, count, type, root, status)) return status;
     return bcast(known, own, call, buffer, count, type, root, comm, onward.Bcast_c, mpi.Ibcast_c);
 }
 
