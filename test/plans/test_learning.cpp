@@ -202,7 +202,6 @@ TEST(Learning, AddsNothingToCallsThatDoNotWaitForAll) {
     EXPECT_EQ(job.chosen(Collective::bcast, 1000), 2);
 }
 
-// A program that goes on to other calls in the middle of a round does not pay for that any more.
 // A program goes on to other calls in the middle of a round, and comes back later: calls in which nobody looks at the time would end the round, and
 // nothing would ever be agreed on.
 TEST(Learning, SettlesWhatIsCalledInBursts) {
@@ -226,6 +225,7 @@ TEST(Learning, SettlesWhatIsCalledInBursts) {
         }
 }
 
+// A program that goes on to other calls in the middle of a round does not pay for that any more.
 TEST(Learning, WhatIsNoLongerCalledIsNotWaitedFor) {
     LearningJob job({.seconds = seconds_of({20, 30, 12, 90})}, test_seed());
     for (int i = 0; i < 40; ++i) job.call(Collective::reduce, 1000, i % 4);

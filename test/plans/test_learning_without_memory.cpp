@@ -32,10 +32,11 @@ TEST(LearningWithoutMemory, EndsOnAllRanks) {
     constexpr int ranks = 4;
     for (int without = 0; without < 2 * ranks; ++without) {
         const int rank_without = without / 2;
+        // Also where places begin with what other jobs have found out, such a rank runs what the others run.
+        const int first = without % 2;
         LearningJob job(
             {.ranks = ranks,
-             .first = without %
-                      2,  // as other jobs have found out: also where it lacks memory a rank runs what the others run
+             .first = first,
              .seconds = [](Collective, std::uint64_t, int candidate, std::uint64_t) { return 1e-5 * (candidate + 1); }},
             5);
         job.call(Collective::allreduce, 8);
