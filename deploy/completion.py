@@ -53,7 +53,7 @@ def main(arguments):
         for argument in arguments[1:]:
             names, _, program = argument.partition("=")
             names = names.split(",")
-            text = made(names, help_text.of_program(names[0], [program]))
+            text = made(names, help_text.of_program(names[0], program))
             for name in names if shell == "bash" else names[:1]:
                 (folder / shell / (prefix + name)).write_text(text, encoding="utf-8")
     return 0

@@ -23,6 +23,13 @@ class Program:
     after: str  # what follows the list of options
 
 
+def command_of(program):
+    """What runs a program that was built: one for another processor, through the emulator that the build names (HCOLL_EMULATOR)."""
+    with open(program, "rb") as file:
+        emulator = os.environ.get("HCOLL_EMULATOR", "").split() if file.read(4) == b"\x7fELF" else []
+    return [*emulator, program]
+
+
 def _options_of(lines):
     """CLI11's list, and argparse's: two spaces, the names, and after at least two more (or on the next line) the text, which may go on below."""
     options = []
@@ -48,9 +55,9 @@ def _head_options_of(text):
     return options
 
 
-def of_program(name, command):
-    """Program, from what `command --help` prints."""
-    text = subprocess.run([*command, "--help"], check=True, capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "1000"}).stdout
+def of_program(name, program):
+    """Program, from what `program --help` prints."""
+    text = subprocess.run([*command_of(program), "--help"], check=True, capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "1000"}).stdout
     if listing := re.search(r"\n(options|optional arguments):\n", text):  # argparse: the usage, what it is about, options, and what follows
         before, rest = text[:listing.start()], text[listing.end():]
         listed, _, after = rest.partition("\n\n")

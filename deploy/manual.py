@@ -61,7 +61,7 @@ def page(name, section, version, one_line, body):
 
 
 def settings_page(version, info):
-    known = json.loads(subprocess.run([info, "--json"], check=True, capture_output=True, text=True, timeout=60).stdout)
+    known = json.loads(subprocess.run([*help_text.command_of(info), "--json"], check=True, capture_output=True, text=True, timeout=60).stdout)
     body = [".SH SYNOPSIS\n.B LD_PRELOAD=/path/libhcoll.so mpirun\n.I program\n.SH DESCRIPTION", ABOUT.strip(), ".SH ENVIRONMENT"]
     for setting in known["settings"]:
         whose = "" if setting["agreed_by_all_ranks"] else " Each process has its own."
@@ -106,7 +106,7 @@ def main(arguments):
     for argument in arguments[3:]:
         names, _, program = argument.partition("=")
         name, *others = names.split(",")
-        pages[f"{name}.1"] = program_page(version, help_text.of_program(name, [program]))
+        pages[f"{name}.1"] = program_page(version, help_text.of_program(name, program))
         pages.update({f"{other}.1": f".so man1/{name}.1\n" for other in others})
     for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -2,7 +2,8 @@
 # Sourced by scripts/release, scripts/newest and scripts/recipes, after setup.sh: other releases of Debian, and of Ubuntu, in folders.
 #
 #   hcoll_require_roots            ends the script where no such root can be made
-#   hcoll_root RELEASE FOLDER PACKAGE...    makes the root if it is not there; installs what is missing in it
+#   hcoll_root RELEASE FOLDER PACKAGE...    makes the root if it is not there; installs what is missing in it. It is for the processor that
+#                                  HCOLL_ROOT_ARCHITECTURE names as Debian does (arm64), else for this one
 #   hcoll_in_root FOLDER SCRIPT ARGUMENT... runs the text of a script there, as sh does; the tree is /source, to be read
 #   HCOLL_STANDARD_ABI             text for such a script: functions about libraries of MPI's standard ABI, and last_line_of COMMAND...
 #
@@ -46,7 +47,11 @@ hcoll_root() {
     shift 2
     if [ ! -e "$root/made" ]; then
         # What debootstrap is too old to know is taken for one of Ubuntu's, which are all made alike.
-        if [ ! -e "$scripts/$release" ]; then source=(http://archive.ubuntu.com/ubuntu "$scripts/gutsy"); fi
+        if [ ! -e "$scripts/$release" ]; then
+            source=(http://archive.ubuntu.com/ubuntu "$scripts/gutsy")
+            if [ -n "${HCOLL_ROOT_ARCHITECTURE:-}" ]; then source[0]=http://ports.ubuntu.com/ubuntu-ports; fi
+        fi
+        if [ -n "${HCOLL_ROOT_ARCHITECTURE:-}" ]; then options+=("--arch=$HCOLL_ROOT_ARCHITECTURE"); fi
         if grep -qs "$keyring" "${source[1]:-$scripts/$release}"; then
             # Ubuntu has its MPI libraries, as most of what Debian has, in a component of its own.
             options+=("--components=main,universe")

@@ -2,10 +2,15 @@
 // A rank that dies while the others wait for it: processes that share a segment, one of which is killed. The others must come
 // out of their collective with an error; nothing here depends on how long that takes.
 #include <gtest/gtest.h>
+#include <linux/sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <ctime>
 #include <functional>
 
 #include "progress/node/node_collectives.hpp"
@@ -188,6 +193,68 @@ TEST(DeadRank, EndsAPlansMessages) {
         return status == status_broken && peers.why_broken() == NodeBreak::process ? learned : learned_something_else;
     };
     for (const bool is_reaped : {true, false}) expect_all_others_learn(run, is_reaped);
+}
+
+// Under an emulator of another processor each process reads something else of itself than the others do.
+TEST(DeadRank, IsNoneThatLives) {
+    Node shared;
+    NodePeers peers(shared.peers(), ranks, 0);
+    int written[2];
+    int judged[2];
+    ASSERT_EQ(pipe(written), 0);
+    ASSERT_EQ(pipe(judged), 0);
+    char byte = 0;
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        const NodePeers own(shared.peers(), ranks, 1);
+        byte = own.is_gone(0) ? 1 : 0;
+        _exit(write(written[1], &byte, 1) == 1 && read(judged[0], &byte, 1) == 1 ? 0 : 1);
+    }
+    ASSERT_EQ(read(written[0], &byte, 1), 1);
+    EXPECT_EQ(byte, 0) << "the child takes its parent for dead";
+    EXPECT_FALSE(peers.is_gone(1));
+    ASSERT_EQ(write(judged[1], &byte, 1), 1);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(peers.is_gone(1));
+    for (const int each : {written[0], written[1], judged[0], judged[1]}) close(each);
+}
+
+// Its number may be given to another process before anybody looks.
+TEST(DeadRank, IsOneWhoseNumberAnotherProcessHas) {
+    Node shared;
+    NodePeers peers(shared.peers(), ranks, 0);
+    pid_t number = fork();
+    ASSERT_GE(number, 0);
+    if (number == 0) {
+        new NodePeers(shared.peers(), ranks, 1);  // it does not say that it ends
+        _exit(0);
+    }
+    ASSERT_EQ(waitpid(number, nullptr, 0), number);
+    // The system tells in hundredths of a second when a process began.
+    const auto hundredths = [] {
+        timespec time{};
+        clock_gettime(CLOCK_BOOTTIME, &time);
+        return std::int64_t{time.tv_sec} * 100 + time.tv_nsec / 10'000'000;
+    };
+    for (const std::int64_t begin = hundredths(); hundredths() == begin;) {
+    }
+    clone_args arguments{};
+    arguments.exit_signal = SIGCHLD;
+    arguments.set_tid = reinterpret_cast<std::uintptr_t>(&number);
+    arguments.set_tid_size = 1;
+    const long child = syscall(SYS_clone3, &arguments, sizeof arguments);
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    if (child < 0) GTEST_SKIP() << "processes get the numbers that the system gives them: " << std::strerror(errno);
+    EXPECT_EQ(child, number);
+    EXPECT_TRUE(peers.is_gone(1));
+    kill(number, SIGKILL);
+    EXPECT_EQ(waitpid(number, nullptr, 0), number);
 }
 
 // What the vendor says when it is driven ends a wait as well.

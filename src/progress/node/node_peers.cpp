@@ -25,6 +25,15 @@ std::uint64_t inode_of(const char* path) {
     return stat(path, &status) == 0 ? status.st_ino : 0;
 }
 
+// In the unit that /proc tells times in, since the start of the system.
+std::uint64_t ticks_now() {
+    timespec time{};
+    clock_gettime(CLOCK_BOOTTIME, &time);
+    const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+    return static_cast<std::uint64_t>(time.tv_sec) * per_second +
+           static_cast<std::uint64_t>(time.tv_nsec) * per_second / 1'000'000'000;
+}
+
 // What the system says of a process; `began` is 0 where it says nothing.
 struct Found {
     char state = 0;
@@ -59,9 +68,9 @@ Found find_process(std::uint64_t process) {
 // `process` is written last; 0 where others may not judge.
 struct NodePeers::Identity {
     std::atomic<std::uint64_t> process;
-    std::uint64_t began;
+    std::uint64_t written;  // when; what has begun later is another process
     std::uint64_t process_namespace;
-    std::uint64_t time_namespace;  // `began` is counted in; 0 where there are none
+    std::uint64_t time_namespace;  // `written` is counted in; 0 where there are none
 };
 
 std::size_t NodePeers::segment_bytes(int ranks) {
@@ -74,15 +83,15 @@ NodePeers::Identity& NodePeers::identity(int rank) const {
 
 NodePeers::NodePeers(std::byte* base, int ranks, int rank) : base_(base), ranks_(ranks), rank_(rank) {
     struct Self {
-        std::uint64_t process, began, process_namespace, time_namespace;
+        std::uint64_t process, process_namespace, time_namespace;
     };
     // The same for all communicators; a forked child is another process.
     static thread_local Self self{};
     if (const auto process = static_cast<std::uint64_t>(getpid()); self.process != process)
-        self = {process, find_process(process).began, inode_of("/proc/self/ns/pid"), inode_of("/proc/self/ns/time")};
-    if (self.began == 0 || self.process_namespace == 0) return;
+        self = {process, inode_of("/proc/self/ns/pid"), inode_of("/proc/self/ns/time")};
+    if (self.process_namespace == 0) return;
     Identity& own = identity(rank);
-    own.began = self.began;
+    own.written = ticks_now();
     own.process_namespace = self.process_namespace;
     own.time_namespace = self.time_namespace;
     own.process.store(self.process, std::memory_order_release);
@@ -110,7 +119,7 @@ bool NodePeers::is_gone(int rank) const {
     const Found found = find_process(process);
     if (found.began == 0) return false;
     if (found.state == 'Z' || found.state == 'X') return true;
-    return own.time_namespace == theirs.time_namespace && found.began != theirs.began;
+    return own.time_namespace == theirs.time_namespace && found.began > theirs.written;
 }
 
 NodeBreak NodePeers::look() {

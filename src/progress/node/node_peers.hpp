@@ -5,10 +5,11 @@
 // through) writes the reason into a word of the segment, which never changes again. Whoever waits long looks at that word, and
 // now and then whether the others' processes are still there; so no rank waits for ever for one that will not come.
 //
-//   segment   | reason | rank 0: process, when it began, namespaces | rank 1: ... |
+//   segment   | reason | rank 0: process, when this was written, namespaces | rank 1: ... |
 //
 // There are no false alarms: a rank judges only processes whose number means the same to both (PID namespaces), and a number
-// that was given to another process by when that one began. Nothing is held open for it.
+// that was given to another process by when that one began: later than this was written. What a process reads of itself does not
+// count, since emulators of another processor make it up. Nothing is held open for it.
 #pragma once
 
 #include <atomic>
