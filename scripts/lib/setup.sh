@@ -83,6 +83,7 @@ LIST
         cat <<'LIST'
 environment-modules      file:/usr/share/modules/init/bash
 lintian                  command:lintian
+locales                  file:/usr/share/i18n/locales/tr_TR
 man-db                   command:man
 mkdocs                   command:mkdocs
 musl-tools               command:musl-gcc

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <span>
+
+#include "base/letters.hpp"
 
 namespace hcoll {
 
@@ -79,7 +80,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 Problem VirtualLayout::parse(std::string_view text, VirtualLayout& layout) {
     if (text.find('/') != std::string_view::npos) return parse_file(std::string(text), layout);
     std::string lower(text);
-    for (char& letter : lower) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    for (char& letter : lower) letter = lower_of(letter);
     if (lower == "auto") {
         layout = VirtualLayout();
         return std::nullopt;

@@ -47,18 +47,11 @@ void sort_once(std::vector<Element>& elements) {
 }
 
 double parse_time(const std::string& text) {
-    const std::string_view unit =
-        std::string_view(text).substr(std::min(text.find_first_not_of("0123456789."), text.size()));
-    std::size_t used = 0;
-    double number = 0;
-    try {
-        number = std::stod(text, &used);
-    } catch (const std::exception&) {
-        used = 0;
-    }
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    const std::string_view unit = std::string_view(text).substr(digits);
+    const double number = parse_real(std::string_view(text).substr(0, digits)).value_or(0);
     const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-    if (used == 0 || used + unit.size() != text.size() || factor == 0 || number <= 0)
-        throw CLI::ValidationError("--time", "write 90, 10m or 2h");
+    if (factor == 0 || number <= 0) throw CLI::ValidationError("--time", "write 90, 10m or 2h");
     return number * factor;
 }
 

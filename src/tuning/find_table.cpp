@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 
+#include "base/letters.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll {
@@ -19,9 +19,8 @@ namespace {
 std::string name_from(std::string_view text) {
     std::string name;
     for (const char letter : text) {
-        const auto code = static_cast<unsigned char>(letter);
-        if (std::isalnum(code) != 0)
-            name += static_cast<char>(std::tolower(code));
+        if (is_lower(lower_of(letter)) || is_digit(letter))
+            name += lower_of(letter);
         else if (!name.empty() && name.back() != '-')
             name += '-';
     }

@@ -274,7 +274,7 @@ Json range_json(const TableRange<Number>& range) {
 }
 
 // As many digits as a measurement has.
-double rounded(double number) { return number == 0 ? 0 : std::stod(fmt::format("{:.4g}", number)); }
+double rounded(double number) { return parse_real(fmt::format("{:.4g}", number)).value_or(number); }
 
 }  // namespace
 

@@ -4,24 +4,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <limits>
+
+#include "base/letters.hpp"
 
 namespace hcoll {
 
 std::string to_lower(std::string_view text) {
     std::string lower(text);
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    std::transform(lower.begin(), lower.end(), lower.begin(), lower_of);
     return lower;
 }
 
 std::string to_upper(std::string_view text) {
     std::string upper(text);
-    std::transform(upper.begin(), upper.end(), upper.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+    std::transform(upper.begin(), upper.end(), upper.begin(), upper_of);
     return upper;
+}
+
+std::optional<double> parse_real(std::string_view text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {

@@ -12,6 +12,9 @@
 
 namespace hcoll {
 
+// "0.25", "4.31e-07", with a point whatever the application's locale has; nothing for anything else.
+std::optional<double> parse_real(std::string_view text);
+
 // "4096", "4k", "16M", "1G" (powers of 1024, in either case, with or without a B); nothing for anything else.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
@@ -32,6 +35,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 
 std::vector<std::string_view> split(std::string_view text, char separator);
 
+// Of A to Z alone, whatever the application's locale has.
 std::string to_lower(std::string_view text);
 std::string to_upper(std::string_view text);
 

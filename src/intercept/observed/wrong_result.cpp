@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
-
+#include "base/letters.hpp"
 #include "intercept/observed/same_call.hpp"
 #include "topology/draw_placement.hpp"
 
@@ -15,7 +14,7 @@ namespace {
 // That has such calls run the same.
 std::string setting_text(const CallDescription& call, std::string_view what) {
     std::string text = call.form == CallForm::blocking ? "LIBHCOLL_" : "LIBHCOLL_I";
-    for (const char letter : name_of(call.collective)) text += static_cast<char>(std::toupper(letter));
+    for (const char letter : name_of(call.collective)) text += upper_of(letter);
     return text + "=" + std::string(what);
 }
 

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Letters and digits of settings and names. The C library's tolower, isalnum and their like go by the locale that the application has set, in which i and I
+// may be no pair (Turkish), or other bytes letters.
+#pragma once
+
+namespace hcoll {
+
+constexpr bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+constexpr bool is_lower(char letter) { return letter >= 'a' && letter <= 'z'; }
+constexpr bool is_upper(char letter) { return letter >= 'A' && letter <= 'Z'; }
+constexpr char lower_of(char letter) { return is_upper(letter) ? static_cast<char>(letter - 'A' + 'a') : letter; }
+constexpr char upper_of(char letter) { return is_lower(letter) ? static_cast<char>(letter - 'a' + 'A') : letter; }
+
+}  // namespace hcoll
