@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cfenv>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -430,6 +431,31 @@ TEST_P(Kernels, GiveTheBitsOfTheBaseline) {
         baseline(left.elements(), right.elements(), expected.data(), elements);
         EXPECT_TRUE(result == expected) << test.name();
     }
+}
+
+// A program may have asked for a signal with each of these (Fortran's -ffpe-trap): nothing may be computed of what lies around the operands, which here are
+// zeros between NaNs that signal when they are used, as floats and as doubles.
+TEST_P(Kernels, RaiseNoExceptionOfTheirOwn) {
+    constexpr int exceptions = FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW;
+    for (const std::uint16_t signalling : {std::uint16_t{0x7fb4}, std::uint16_t{0x7ff4}})
+        for (const Case& test : cases()) {
+            const Kernel kernel = row(test.element).plain[static_cast<std::size_t>(test.operation)];
+            if (kernel == nullptr) continue;
+            for (std::size_t elements = 0; elements <= 70; ++elements)
+                for (const std::size_t misaligned : {0U, 4U, 8U, 20U}) {
+                    Random random(3);
+                    std::vector<Buffer> buffers;
+                    for (int i = 0; i < 3; ++i) {
+                        Buffer& each = buffers.emplace_back(elements * test.bytes, misaligned, random);
+                        for (std::size_t at = 0; at + 2 <= each.memory().size(); at += 2)
+                            std::memcpy(each.memory().data() + at, &signalling, 2);
+                        std::memset(each.elements(), 0, elements * test.bytes);
+                    }
+                    std::feclearexcept(FE_ALL_EXCEPT);
+                    kernel(buffers[0].elements(), buffers[1].elements(), buffers[2].elements(), elements);
+                    ASSERT_EQ(std::fetestexcept(exceptions), 0) << test.name() << ", " << elements << " elements";
+                }
+        }
 }
 
 std::vector<std::string> variants() {
