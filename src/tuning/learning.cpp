@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "base/own_arithmetic.hpp"
+
 namespace hcoll {
 
 namespace {
@@ -273,6 +275,7 @@ void Learning::note_roots(Place& place, std::uint64_t calls, std::size_t positio
 }
 
 Learning::Outcome Learning::learn(const Words& all) {
+    const OwnArithmetic own;
     bool is_in_step = all[number] == ~all[inverse_number];
     for (std::size_t slot = 0; slot < most_slots; ++slot) {
         const std::uint64_t* word = all.data() + head_words + slot * words_of_slot;

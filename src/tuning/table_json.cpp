@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/own_arithmetic.hpp"
 #include "tuning/settings.hpp"
 #include "tuning/table.hpp"
 #include "tuning/text.hpp"
@@ -279,6 +280,7 @@ double rounded(double number) { return parse_real(fmt::format("{:.4g}", number))
 }  // namespace
 
 Table parse_table(std::string_view text, std::string_view name, std::vector<std::string>& mistakes) {
+    const OwnArithmetic own;
     Table table;
     table.name = name;
     const std::optional<Document> document = parse_document(text, name, mistakes);

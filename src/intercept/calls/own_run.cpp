@@ -92,7 +92,7 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
                      .element_bytes = is_contiguous(type) ? static_cast<std::size_t>(type_size(type)) : 0,
                      .kernel = kernel,
                      .is_proven = kernel != nullptr && is_defined(op, type),
-                     .is_exact = is_exact(op, type)});
+                     .is_exact = is_exact(op, type, own.placement->ranks())});
     std::swap(known.back(), known.front());
     return &known.front();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/own_arithmetic.hpp"
 #include "intercept/communicator/communicator.hpp"
 #include "intercept/communicator/set_up.hpp"
 #include "intercept/process/background.hpp"
@@ -70,6 +71,7 @@ std::shared_ptr<const Placement> SetUp::find_placement() const {
 }
 
 DecisionTables SetUp::make_decisions(const Placement& placement, bool has_shared_memory) const {
+    const OwnArithmetic own;
     DecisionTables decisions;
     for (std::size_t i = 0; i < collective_count; ++i)
         decisions[i] = make_decision_table(settings(), Process::vendor_kind(), static_cast<Collective>(i), placement,
@@ -78,6 +80,7 @@ DecisionTables SetUp::make_decisions(const Placement& placement, bool has_shared
 }
 
 TrialTables SetUp::make_trials(const Placement& placement, bool has_shared_memory) const {
+    const OwnArithmetic own;
     TrialTables trials;
     for (std::size_t i = 0; i < collective_count; ++i)
         trials[i] =
@@ -86,6 +89,7 @@ TrialTables SetUp::make_trials(const Placement& placement, bool has_shared_memor
 }
 
 NonblockingTables SetUp::make_nonblocking_decisions(const Placement& placement, int ranks_of_node) const {
+    const OwnArithmetic own;
     NonblockingTables tables;
     if (all_[no_progress] != 0 || settings().progress == ProgressMode::off) {
         tables.fill(vendor_without_progress());

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "base/hash.hpp"
+#include "base/own_arithmetic.hpp"
 
 namespace hcoll {
 
@@ -141,6 +142,7 @@ ResultComparison ResultComparison::of_reduction(std::optional<Operation> operati
 }
 
 void ResultComparison::magnitudes(const std::byte* operand, std::size_t elements, double* result) const {
+    const OwnArithmetic own_rules;
     with_number(number_, [&]<typename T>(T) {
         if (rule_ == Rule::sums) {
             for (std::size_t i = 0; i < elements * numbers_; ++i)
@@ -164,6 +166,7 @@ void ResultComparison::magnitudes(const std::byte* operand, std::size_t elements
 std::optional<std::size_t> ResultComparison::first_wrong(std::span<const std::byte> own,
                                                          std::span<const std::byte> other,
                                                          std::span<const double> magnitudes) const {
+    const OwnArithmetic own_rules;
     if (rule_ == Rule::none || own.empty() || std::memcmp(own.data(), other.data(), own.size()) == 0) return {};
     for (std::size_t i = 0; i < own.size() / bytes_; ++i) {
         const std::byte* mine = own.data() + i * bytes_;
@@ -191,6 +194,7 @@ std::optional<std::size_t> ResultComparison::first_wrong(std::span<const std::by
 }
 
 std::uint64_t ResultComparison::hash(std::span<const std::byte> own, std::span<const double> magnitudes) const {
+    const OwnArithmetic own_rules;
     if (number_ == Number::none) {
         if (!has_all_bytes_) return 0;
         return fnv1a({reinterpret_cast<const char*>(own.data()), own.size()});

@@ -261,17 +261,18 @@ std::optional<Element> find_element(MPI_Datatype type) {
     return static_cast<Element>(kernels - &chosen_kernel_variant().table->rows[0]);
 }
 
-bool is_exact(MPI_Op op, MPI_Datatype type) {
+bool is_exact(MPI_Op op, MPI_Datatype type, int ranks) {
     const std::optional<Operation> operation = find_operation(op);
     const std::optional<Element> element = find_element(type);
     if (!operation || !element) return false;
     const bool is_signed = element == Element::int32 || element == Element::int64;
     const bool is_unsigned = element == Element::uint32 || element == Element::uint64;
+    const bool is_real = element == Element::float32 || element == Element::float64 || element == Element::long_double;
     switch (*operation) {
         case Operation::min:
         case Operation::max: return is_signed;
         case Operation::sum:
-        case Operation::prod:
+        case Operation::prod: return is_signed || is_unsigned || (is_real && ranks == 2);
         case Operation::land:
         case Operation::lor:
         case Operation::lxor:
