@@ -15,7 +15,7 @@ set(HCOLL_DIFFERENCES
         "Open MPI 5.0 itself receives 8 wrong bytes of some types, behind the first 4,008 bytes of a long message"
     openmpi "^[56]\\.0" "campaign_sessions|sessions|abi_sessions|sessions_(with_init|observed|observed_sparse|auto|thread|thread_with_init)"
         "Open MPI from 5.0 on crashes in collectives of sessions"
-    openmpi "^6\\.0" "campaign_threads|nonblocking_thread_.*"
+    openmpi "^6\\.0" "campaign_threads|(abi_)?threads(_[24])?|check_split|nonblocking_(.*_)?thread(_.*)?"
         "Open MPI 6.0.0rc2 hangs or crashes where two threads have messages under way"
     openmpi "^[56]\\.0" "campaign_spawn|strangers_spawn(ed_.*)?|regression_pieces_(message_under_way|polling)"
         "Open MPI from 5.0 on reaches no process of the same host by TCP where that has no network"
