@@ -24,9 +24,9 @@ class Program:
 
 
 def command_of(program):
-    """What runs a program that was built: one for another processor, through the emulator that the build names (HCOLL_EMULATOR)."""
+    """What runs a program that was built: one for another processor, through the emulator that the build names (HCOLL_EMULATOR, words parted by |)."""
     with open(program, "rb") as file:
-        emulator = os.environ.get("HCOLL_EMULATOR", "").split() if file.read(4) == b"\x7fELF" else []
+        emulator = [word for word in os.environ.get("HCOLL_EMULATOR", "").split("|") if word] if file.read(4) == b"\x7fELF" else []
     return [*emulator, program]
 
 

@@ -72,11 +72,12 @@ hcoll_run_aarch64() {
     if [ "$(uname -m)" = aarch64 ]; then return; fi
     emulator=$(command -v qemu-aarch64-static) || die 2 "qemu is missing; on Debian: apt-get install --no-install-recommends qemu-user-static"
     if [ ! -e "$known/register" ]; then mount -t binfmt_misc binfmt_misc "$known" || die 2 "the kernel runs no other processor's programs (binfmt_misc)"; fi
-    if compgen -G "$known/*aarch64*" >/dev/null; then return; fi
+    if grep -qs '^flags:.*F' "$known"/*aarch64*; then return; fi
     printf '%s' ":hcoll-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:$emulator:F" \
         >"$known/register" || die 2 "the kernel takes no emulator for AArch64 ($known)"
+    hcoll_aarch64_is_ours=1
 }
 
 hcoll_end_aarch64() {
-    if [ -e "$HCOLL_AARCH64_KNOWN/hcoll-aarch64" ]; then echo -1 >"$HCOLL_AARCH64_KNOWN/hcoll-aarch64"; fi
+    if [ "${hcoll_aarch64_is_ours:-0}" = 1 ]; then echo -1 >"$HCOLL_AARCH64_KNOWN/hcoll-aarch64"; fi
 }

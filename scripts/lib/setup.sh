@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by scripts/demo, scripts/test and scripts/format: what is missing is installed, what is built is up to date.
 #
-#   hcoll_require SET...       packages of the sets build, demo, test, deploy, fuzz; does nothing if all are there
+#   hcoll_require SET...       packages of the sets build, demo, test, deploy, aarch64, fuzz; does nothing if all are there
 #   hcoll_build [PRESET]       cmake --preset PRESET (default: release) and build, quietly; logs in build/log/
 #   hcoll_mpiexec_openmpi N [NAME=VALUE...] -- COMMAND...
 #   hcoll_mpiexec_mpich   N [NAME=VALUE...] -- COMMAND...     put into the array HCOLL_LAUNCH what runs COMMAND on N
@@ -95,6 +95,14 @@ slurm-wlm-basic-plugins  file:/usr/lib/*/slurm-wlm/auth_none.so
 zsh                      command:zsh
 LIST
         if [ "$(uname -m)" = x86_64 ]; then echo "libc6-i386 file:/lib32/libc.so.6"; fi
+        ;;
+    aarch64) # from another processor: to compile and run what is built, and other releases' programs in a chroot
+        cat <<'LIST'
+g++-aarch64-linux-gnu    command:aarch64-linux-gnu-g++
+qemu-user                command:qemu-aarch64
+qemu-user-static         command:qemu-aarch64-static
+debootstrap              command:debootstrap
+LIST
         ;;
     fuzz)
         cat <<'LIST'

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "base/own_arithmetic.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll {
@@ -131,6 +132,7 @@ std::string wire_text(const Table& table) {
 }
 
 std::optional<Table> parse_wire_text(std::string_view text) {
+    const OwnArithmetic own;
     const std::vector<std::string_view> fields = split(text, ';');
     if (fields.size() < 3) return std::nullopt;
     Table table;

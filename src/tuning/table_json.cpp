@@ -366,6 +366,7 @@ std::optional<Table> read_table(const std::string& path, std::vector<std::string
 }
 
 std::string table_json(const Table& table) {
+    const OwnArithmetic own;
     Json head = {{"format", Table::format}, {"version", Table::version}};
     for (const auto& [key, value] : table.origin)
         if (key != "mpi") head[key] = value;

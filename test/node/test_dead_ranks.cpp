@@ -3,6 +3,7 @@
 // out of their collective with an error; nothing here depends on how long that takes.
 #include <gtest/gtest.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -222,18 +223,31 @@ TEST(DeadRank, IsNoneThatLives) {
     for (const int each : {written[0], written[1], judged[0], judged[1]}) close(each);
 }
 
-// Its number may be given to another process before anybody looks.
-TEST(DeadRank, IsOneWhoseNumberAnotherProcessHas) {
-    Node shared;
-    NodePeers peers(shared.peers(), ranks, 0);
-    pid_t number = fork();
-    ASSERT_GE(number, 0);
-    if (number == 0) {
-        new NodePeers(shared.peers(), ranks, 1);  // it does not say that it ends
+#if defined(SYS_clone3) && defined(CLONE_ARGS_SIZE_VER1)
+// A process with that number, in which `run` is called; below 0 where the system does not let that be chosen.
+pid_t fork_with_number(pid_t number, const std::function<void()>& run) {
+    clone_args arguments{};
+    arguments.exit_signal = SIGCHLD;
+    arguments.set_tid = reinterpret_cast<std::uintptr_t>(&number);
+    arguments.set_tid_size = 1;
+    const long child = syscall(SYS_clone3, &arguments, sizeof arguments);
+    if (child == 0) {
+        run();
         _exit(0);
     }
-    ASSERT_EQ(waitpid(number, nullptr, 0), number);
-    // The system tells in hundredths of a second when a process began.
+    return static_cast<pid_t>(child);
+}
+
+// One that a process had, which is gone.
+pid_t free_number() {
+    const pid_t number = fork();
+    if (number == 0) _exit(0);
+    waitpid(number, nullptr, 0);
+    return number;
+}
+
+// The system tells in hundredths of a second when a process began.
+void wait_for_another_hundredth() {
     const auto hundredths = [] {
         timespec time{};
         clock_gettime(CLOCK_BOOTTIME, &time);
@@ -241,21 +255,86 @@ TEST(DeadRank, IsOneWhoseNumberAnotherProcessHas) {
     };
     for (const std::int64_t begin = hundredths(); hundredths() == begin;) {
     }
-    clone_args arguments{};
-    arguments.exit_signal = SIGCHLD;
-    arguments.set_tid = reinterpret_cast<std::uintptr_t>(&number);
-    arguments.set_tid_size = 1;
-    const long child = syscall(SYS_clone3, &arguments, sizeof arguments);
-    if (child == 0) {
-        pause();
+}
+
+// Its number may be given to another process before anybody looks.
+TEST(DeadRank, IsOneWhoseNumberAnotherProcessHas) {
+    Node shared;
+    NodePeers peers(shared.peers(), ranks, 0);
+    const pid_t number = fork();
+    ASSERT_GE(number, 0);
+    if (number == 0) {
+        new NodePeers(shared.peers(), ranks, 1);  // it does not say that it ends
         _exit(0);
     }
+    ASSERT_EQ(waitpid(number, nullptr, 0), number);
+    wait_for_another_hundredth();
+    const pid_t child = fork_with_number(number, [] { pause(); });
     if (child < 0) GTEST_SKIP() << "processes get the numbers that the system gives them: " << std::strerror(errno);
     EXPECT_EQ(child, number);
     EXPECT_TRUE(peers.is_gone(1));
     kill(number, SIGKILL);
     EXPECT_EQ(waitpid(number, nullptr, 0), number);
 }
+
+// In a PID namespace of its own, with the /proc of another one, where its number is another process's.
+TEST(DeadRank, IsNoneWhereProcShowsOtherProcesses) {
+    enum Judged { right, wrong, left_alone = 77 };
+    Node shared;
+    int told[2];
+    int go[2];
+    ASSERT_EQ(pipe(told), 0);
+    ASSERT_EQ(pipe(go), 0);
+    const pid_t number = free_number();
+    const pid_t outer = fork();
+    ASSERT_GE(outer, 0);
+    if (outer == 0) {
+        if (unshare(CLONE_NEWPID) != 0) _exit(left_alone);
+        const pid_t first = fork();  // of the namespace, in which it is number 1
+        if (first == 0) {
+            close(told[0]);
+            close(go[1]);
+            char byte = 0;
+            const NodePeers peers(shared.peers(), ranks, 0);
+            const pid_t other = fork_with_number(number, [&] {
+                const NodePeers own(shared.peers(), ranks, 1);
+                (void)!write(told[1], &byte, 1);
+                pause();
+            });
+            if (other < 0) _exit(left_alone);
+            close(told[1]);
+            if (read(go[0], &byte, 1) != 1) _exit(left_alone);
+            _exit(peers.is_gone(1) ? wrong : right);  // and the other ends with it
+        }
+        int status = 0;
+        if (first < 0 || waitpid(first, &status, 0) != first || !WIFEXITED(status)) _exit(left_alone);
+        _exit(WEXITSTATUS(status));
+    }
+    close(told[1]);
+    close(go[0]);
+    char byte = 0;
+    pid_t foreign = -1;
+    if (read(told[0], &byte, 1) == 1) {
+        wait_for_another_hundredth();
+        foreign = fork_with_number(number, [] { pause(); });
+    }
+    if (foreign > 0) {
+        EXPECT_EQ(write(go[1], &byte, 1), 1);
+    }
+    close(go[1]);
+    int status = 0;
+    EXPECT_EQ(waitpid(outer, &status, 0), outer);
+    if (foreign > 0) {
+        kill(foreign, SIGKILL);
+        EXPECT_EQ(waitpid(foreign, nullptr, 0), foreign);
+    }
+    close(told[0]);
+    ASSERT_TRUE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == left_alone)
+        GTEST_SKIP() << "that needs a PID namespace, and processes whose numbers can be chosen";
+    EXPECT_EQ(WEXITSTATUS(status), right);
+}
+#endif
 
 // What the vendor says when it is driven ends a wait as well.
 TEST(DeadRank, OrAnErrorOfTheVendorEndsAWait) {

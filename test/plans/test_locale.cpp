@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "intercept/entry/flavour.h"
 #include "topology/virtual_layout.hpp"
 #include "tuning/table.hpp"
 #include "tuning/text.hpp"
@@ -51,6 +52,11 @@ TEST_P(Locale, ChangesNoLetter) {
     VirtualLayout layout;
     EXPECT_EQ(VirtualLayout::parse("2X2:CYCLIC", layout), std::nullopt);
     EXPECT_EQ(parse_size("64KB"), 65536U);
+    EXPECT_TRUE(hcoll_is_word("OpenMPI", "openmpi"));
+    EXPECT_TRUE(hcoll_is_word("mpich", "mpich"));
+    EXPECT_FALSE(hcoll_is_word("mpic", "mpich"));
+    EXPECT_FALSE(hcoll_is_word("mpich2", "mpich"));
+    EXPECT_FALSE(hcoll_is_word("", "abi"));
     EXPECT_EQ(parse_real("4.5"), 4.5);
     EXPECT_EQ(parse_real("4,5"), std::nullopt);
 }

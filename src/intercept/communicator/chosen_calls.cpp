@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
+#include "base/own_arithmetic.hpp"
 #include "intercept/process/background.hpp"
 #include "tuning/table.hpp"
 #include "tuning/text.hpp"
@@ -54,6 +55,7 @@ std::uint64_t ChosenCalls::hash() const { return fnv1a(text_); }
 
 std::shared_ptr<const CallDecisions> ChosenCalls::over(const CallDecisions& usual, const OwnAlgorithms& own,
                                                        std::vector<std::string>& mistakes) const {
+    const OwnArithmetic own_rules;
     DecisionTables blocking = usual.blocking;
     NonblockingTables nonblocking = usual.nonblocking;
     for (std::size_t i = 0; i < collective_count; ++i) {

@@ -6,7 +6,6 @@
 /* NOLINTBEGIN(modernize-*): C reads it, too. */
 #include <stddef.h>
 #include <string.h>
-#include <strings.h>
 
 struct hcoll_mpi_library {
     const char* version_text; /* of MPI_Get_library_version */
@@ -21,6 +20,13 @@ struct hcoll_flavour {
 
 /* The object by which `has_openmpi_objects` is told. */
 static const char hcoll_openmpi_object[] = "ompi_mpi_comm_world";
+
+/* Is `set` that word of lower letters, in any case? Not by strcasecmp: in a Turkish locale, which the application may have set, i and I are no pair. */
+static inline int hcoll_is_word(const char* set, const char* word) {
+    for (; *set != 0 && *word != 0; ++set, ++word)
+        if (*set != *word && *set != *word - 'a' + 'A') return 0;
+    return *set == *word;
+}
 
 /* `set` is what LIBHCOLL_MPI has, or NULL: for a library that does not say what it is. One that says it, or that has another ABI's objects, is not
  * called by the wrong one: its handles would be addresses that are none. Words that are not known are somebody else's to complain about. */
@@ -41,15 +47,15 @@ static inline struct hcoll_flavour hcoll_flavour_of(const struct hcoll_mpi_libra
             if (strstr(library->version_text, known[i].text) != NULL) own.name = known[i].flavour;
     }
     if (set == NULL) return own;
-    if (strcasecmp(set, "none") == 0) return none;
+    if (hcoll_is_word(set, "none")) return none;
     int is_possible = 0;
-    if (strcasecmp(set, "abi") == 0) {
+    if (hcoll_is_word(set, "abi")) {
         chosen.name = "mpi-abi";
         is_possible = library->abi_version == 1;
-    } else if (strcasecmp(set, "openmpi") == 0) {
+    } else if (hcoll_is_word(set, "openmpi")) {
         chosen.name = "openmpi";
         is_possible = library->abi_version == 0 && library->has_openmpi_objects;
-    } else if (strcasecmp(set, "mpich") == 0) {
+    } else if (hcoll_is_word(set, "mpich")) {
         chosen.name = "mpich";
         is_possible = library->abi_version == 0 && !library->has_openmpi_objects;
     } else {

@@ -235,7 +235,7 @@ static const struct hcoll_backend* load_backend(void) {
     int line_length = (int)strcspn(vendor.version_text, "\n");
     if (line_length > 120) line_length = 120;
     const char* set = getenv("LIBHCOLL_MPI");
-    if (set != NULL && strcasecmp(set, "none") == 0) return NULL;
+    if (set != NULL && hcoll_is_word(set, "none")) return NULL;
     const struct hcoll_mpi_library library = {vendor.version_text, vendor_abi_version,
                                               dlsym(vendor.handle, hcoll_openmpi_object) != NULL};
     const struct hcoll_flavour flavour = hcoll_flavour_of(&library, set);

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <limits>
 
-#include "base/own_arithmetic.hpp"
 #include "intercept/calls/collective_apart.hpp"
 #include "intercept/calls/guarded.hpp"
 #include "intercept/observed/wrong_result.hpp"
@@ -202,7 +201,6 @@ int VerifiedCall::run_vendor() {
 }
 
 int VerifiedCall::add_magnitudes(std::vector<double>& sums) {
-    const OwnArithmetic own;  // of the MPI library, too
     const std::size_t elements = kept_.size() / comparison_.element_bytes();
     std::vector<double> mine;
     // A rank that lacks the memory cannot leave the others alone.

@@ -267,7 +267,8 @@ bool is_exact(MPI_Op op, MPI_Datatype type, int ranks) {
     if (!operation || !element) return false;
     const bool is_signed = element == Element::int32 || element == Element::int64;
     const bool is_unsigned = element == Element::uint32 || element == Element::uint64;
-    const bool is_real = element == Element::float32 || element == Element::float64 || element == Element::long_double;
+    // Not long double, which has bytes that mean nothing.
+    const bool is_real = element == Element::float32 || element == Element::float64;
     switch (*operation) {
         case Operation::min:
         case Operation::max: return is_signed;

@@ -60,7 +60,7 @@ std::optional<Operation> find_operation(MPI_Op op);
 std::optional<Element> find_element(MPI_Datatype type);
 
 // Are results of that many ranks the same to the bit, whoever combines them in whatever order, the MPI library or this one? Integers of 32 and 64 bits: of
-// shorter ones Open MPI's sums saturate, and MPICH before 4.1 compares unsigned ones as signed. Of two ranks also sums and products of real numbers, which are
+// shorter ones Open MPI's sums saturate, and MPICH before 4.1 compares unsigned ones as signed. Of two ranks also sums and products of float and double, which are
 // rounded once: the order decides only which it is of two NaNs.
 bool is_exact(MPI_Op op, MPI_Datatype type, int ranks);
 

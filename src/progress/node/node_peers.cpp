@@ -25,10 +25,17 @@ std::uint64_t inode_of(const char* path) {
     return stat(path, &status) == 0 ? status.st_ino : 0;
 }
 
-// In the unit that /proc tells times in, since the start of the system.
+// Does /proc show the PID namespace that this process is in? Else the number of a process is another one's there.
+bool shows_own_namespace(std::uint64_t process) {
+    std::array<char, 32> text{};
+    const ssize_t length = readlink("/proc/self", text.data(), text.size() - 1);
+    return length > 0 && std::strtoull(text.data(), nullptr, 10) == process;
+}
+
+// In the unit that /proc tells times in, since the start of the system; 0 where there is no such clock.
 std::uint64_t ticks_now() {
     timespec time{};
-    clock_gettime(CLOCK_BOOTTIME, &time);
+    if (clock_gettime(CLOCK_BOOTTIME, &time) != 0) return 0;
     const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
     return static_cast<std::uint64_t>(time.tv_sec) * per_second +
            static_cast<std::uint64_t>(time.tv_nsec) * per_second / 1'000'000'000;
@@ -88,10 +95,11 @@ NodePeers::NodePeers(std::byte* base, int ranks, int rank) : base_(base), ranks_
     // The same for all communicators; a forked child is another process.
     static thread_local Self self{};
     if (const auto process = static_cast<std::uint64_t>(getpid()); self.process != process)
-        self = {process, inode_of("/proc/self/ns/pid"), inode_of("/proc/self/ns/time")};
-    if (self.process_namespace == 0) return;
+        self = {process, shows_own_namespace(process) ? inode_of("/proc/self/ns/pid") : 0,
+                inode_of("/proc/self/ns/time")};
     Identity& own = identity(rank);
     own.written = ticks_now();
+    if (self.process_namespace == 0 || own.written == 0) return;
     own.process_namespace = self.process_namespace;
     own.time_namespace = self.time_namespace;
     own.process.store(self.process, std::memory_order_release);

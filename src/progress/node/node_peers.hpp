@@ -7,7 +7,7 @@
 //
 //   segment   | reason | rank 0: process, when this was written, namespaces | rank 1: ... |
 //
-// There are no false alarms: a rank judges only processes whose number means the same to both (PID namespaces), and a number
+// There are no false alarms: a rank judges only processes whose number means the same to both (PID namespaces) and in /proc, and a number
 // that was given to another process by when that one began: later than this was written. What a process reads of itself does not
 // count, since emulators of another processor make it up. Nothing is held open for it.
 #pragma once
