@@ -251,8 +251,7 @@ const std::vector<Setting>& registry() {
         {"LIBHCOLL_BITS", "promise", "fixed or free",
          "fixed: the same call at the same layout gives the same bits in every run, so reductions whose bits depend on "
          "the algorithm (floating point on more than two ranks, operations of the application) are not tried with "
-         "others; "
-         "free: they are",
+         "others; free: they are",
          true,
          [](Settings& settings, std::string_view text) -> Problem {
              return parse_name(text, bits_promise_names, "promise", settings.bits);
