@@ -13,7 +13,7 @@
 //   --threads T       (default 1); more than one need --thread-level 3
 //   --spawn N         starts N more processes, and goes on with them
 //   --plain           on communicators within MPI_COMM_WORLD alone: none between groups, none of a session
-//   --without LIST    what the MPI library itself has wrong: sessions, background_between_groups (collectives that do not block)
+//   --without LIST    what the MPI library itself has wrong: sessions, background_between_groups (collectives that do not block), real16 (the type)
 //   --keep LIST       of all the collectives' numbers those alone, as in 64-90,130: what the others would do is left out
 //   --say             each rank tells each collective before it is made
 // The collectives are the same for the same seed. campaign.py draws such programs, with settings, runs them, and shrinks what fails.
@@ -63,7 +63,8 @@ struct Shape {
     std::int64_t max_bytes;
     std::uint64_t late;
     bool says;
-    bool is_background_between_groups;
+    std::string without;  // as told
+    bool is_background_between_groups = without.find("background_between_groups") == std::string::npos;
     std::string kept_as_told;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> kept = ranges_of(kept_as_told);  // empty: all
 
@@ -77,7 +78,9 @@ struct Shape {
 // The datatypes and operations that all threads draw from; not changed once it is made.
 class Kinds {
 public:
-    explicit Kinds(std::uint64_t seed) : predefined_(predefined_types(false)), derived_(derived_layouts()) {
+    Kinds(std::uint64_t seed, const Shape& shape) : predefined_(predefined_types(false)), derived_(derived_layouts()) {
+        if (shape.without.find("real16") != std::string::npos)
+            std::erase_if(predefined_, [](const TestType& type) { return type.name == "MPI_REAL16"; });
         RandomLayouts random(seed, vendor_packs_empty_parts);
         for (int i = 0; i < 40; ++i) random_.push_back(random.next());
         check(MPI_Op_create(any::combine_by_handle<Op::user_sum>, 1, &sum_.handle));
@@ -398,12 +401,11 @@ MPI_Comm start_more(int children, const Program& program, const Shape& shape) {
     std::vector<std::string> environment = environment_for_children();
     std::erase_if(environment, [](const std::string& variable) { return variable.starts_with("LIBHCOLL_REPORT="); });
     MPI_Comm inter = MPI_COMM_NULL;
-    const int status =
-        start_children(children, std::move(environment),
-                       {"--child", "--seed", std::to_string(program.seed()), "--steps", std::to_string(shape.steps),
-                        "--max-bytes", std::to_string(shape.max_bytes), "--keep", shape.kept_as_told, "--without",
-                        shape.is_background_between_groups ? "" : "background_between_groups"},
-                       inter);
+    const int status = start_children(
+        children, std::move(environment),
+        {"--child", "--seed", std::to_string(program.seed()), "--steps", std::to_string(shape.steps), "--max-bytes",
+         std::to_string(shape.max_bytes), "--keep", shape.kept_as_told, "--without", shape.without},
+        inter);
     if (status == MPI_SUCCESS) return inter;
     if (program.rank() == 0)
         std::printf("note: this MPI's launcher starts no processes: %s\n", error_text(status).c_str());
@@ -429,12 +431,11 @@ int main(int argc, char** argv) {
     Program program(argc, argv, "campaign", level);
     (void)program.options().number("--thread-level", 0);
     const bool is_child = program.options().flag("--child");
-    const std::string without = program.options().text("--without", "");
     Shape shape{.steps = program.options().number("--steps", 500),
                 .max_bytes = program.options().number("--max-bytes", 100'000),
                 .late = static_cast<std::uint64_t>(program.options().number("--late", 0)),
                 .says = program.options().flag("--say"),
-                .is_background_between_groups = without.find("background_between_groups") == std::string::npos,
+                .without = program.options().text("--without", ""),
                 .kept_as_told = program.options().text("--keep", "")};
     std::int64_t threads = program.options().number("--threads", 1);
     const bool is_plain = program.options().flag("--plain");
@@ -444,14 +445,14 @@ int main(int argc, char** argv) {
 
     std::int64_t done = 0;
     if (is_child) {
-        const Kinds kinds(program.seed());
+        const Kinds kinds(program.seed(), shape);
         MPI_Comm parent = MPI_COMM_NULL;
         check(MPI_Comm_get_parent(&parent));
         require(parent != MPI_COMM_NULL, "--child is for what this program starts by itself");
         done = run_with(parent, 1, kinds, shape, program);
     } else {
-        const Kinds kinds(program.seed());
-        const bool has_sessions = HCOLL_TEST_HAS_SESSIONS != 0 && without.find("sessions") == std::string::npos;
+        const Kinds kinds(program.seed(), shape);
+        const bool has_sessions = HCOLL_TEST_HAS_SESSIONS != 0 && shape.without.find("sessions") == std::string::npos;
         Places first(CommunicatorSet::Of::world, is_plain, has_sessions && !is_plain);
         std::deque<Places> others;
         std::vector<std::int64_t> done_by(static_cast<std::size_t>(threads), 0);
