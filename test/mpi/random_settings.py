@@ -105,6 +105,14 @@ class Job:
         self.settings["LIBHCOLL_WATCHDOG"] = draw.choice(["off", "24h"])
         self.traces = draw.choice([False, False, True]) and self.settings["LIBHCOLL_SPARSE"] == "0"
 
+    def leave_out_threads(self):
+        """What other draws are made stays as it is."""
+        if self.program == "random_nonblocking":
+            if self.settings["LIBHCOLL_PROGRESS"] == "thread":
+                self.settings["LIBHCOLL_PROGRESS"] = "calls"
+            for option in ("--thread-level", "--threads"):
+                self.options[self.options.index(option) + 1] = "0" if option == "--thread-level" else "1"
+
     def command(self, flavour, build, trace_folder):
         command = [os.path.join(SOURCE, "scripts", "mpirun-test"), flavour, str(self.ranks)]
         settings = {**self.settings, "LD_PRELOAD": os.path.join(build, "lib", "libhcoll.so")}
@@ -122,6 +130,7 @@ def main():
     parser.add_argument("--first", type=int, default=None, help="the first job (default: any)")
     parser.add_argument("--jobs", type=int, default=None)
     parser.add_argument("--seconds", type=float, default=None)
+    parser.add_argument("--without-threads", action="store_true", help="no two threads have messages under way")
     arguments = parser.parse_args()
     if arguments.jobs is None and arguments.seconds is None:
         arguments.jobs = 1
@@ -135,13 +144,15 @@ def main():
     while (arguments.jobs is None or done < arguments.jobs) and (
             arguments.seconds is None or time.monotonic() - start < arguments.seconds):
         job = Job(number + done, algorithms)
+        if arguments.without_threads:
+            job.leave_out_threads()
         with tempfile.TemporaryDirectory() as folder:
             command = job.command(arguments.flavour, build, os.path.join(folder, "trace"))
             result = subprocess.run(command, env=environment, capture_output=True, text=True)
         if result.returncode != 0 or SAID.search(result.stdout + result.stderr):
             failed.append(job.number)
             print(f"job {job.number} ended with {result.returncode}; again: {os.path.relpath(__file__)} {arguments.flavour} "
-                  f"--build {arguments.build} --first {job.number}\n{shlex.join(command)}\n{result.stdout}{result.stderr}",
+                  f"--build {arguments.build} --first {job.number}{' --without-threads' if arguments.without_threads else ''}\n{shlex.join(command)}\n{result.stdout}{result.stderr}",
                   flush=True)
         done += 1
     print(f"{done} jobs from {number}, {len(failed)} failed{': ' if failed else ''}{', '.join(map(str, failed))}")
