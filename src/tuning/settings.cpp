@@ -250,8 +250,9 @@ const std::vector<Setting>& registry() {
          [](const Settings& settings) { return settings.learn_file; }},
         {"LIBHCOLL_BITS", "promise", "fixed or free",
          "fixed: the same call at the same layout gives the same bits in every run, so reductions whose bits depend on "
-         "the algorithm (floating point on more than two ranks, operations of the application) are not tried with "
-         "others; free: they are",
+         "the algorithm (floating point, but for sums and products of two ranks; operations of the application) are "
+         "not "
+         "tried with others; free: they are",
          true,
          [](Settings& settings, std::string_view text) -> Problem {
              return parse_name(text, bits_promise_names, "promise", settings.bits);

@@ -7,6 +7,8 @@
 #include <cfenv>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,30 @@ TEST_F(OwnArithmeticTest, ReadsTablesOfAnyNumber) {
                                     "t.json", mistakes);
     EXPECT_EQ(mistakes.size(), 1U);
     EXPECT_TRUE(table.entries.empty());
+}
+
+// Ranks decide by it: each has the same times, whatever rounding it has been given.
+TEST_F(OwnArithmeticTest, TakesAnAgreedTableAsOtherRanksDo) {
+    Table table;
+    TableEntry entry;
+    entry.nodes = {1, 1};
+    entry.ranks_per_node = {2, 2};
+    for (std::uint64_t bytes = 1; bytes <= 500; ++bytes) {
+        entry.bytes = {bytes, bytes};
+        entry.candidates = {{"binomial", 1.2345e-7 * static_cast<double>(bytes)}};
+        table.entries.push_back(entry);
+    }
+    const std::string text = wire_text(table);
+    const std::optional<Table> here = parse_wire_text(text);
+    fedisableexcept(FE_ALL_EXCEPT);
+    std::fesetround(FE_TONEAREST);
+    const std::optional<Table> elsewhere = parse_wire_text(text);
+    std::fesetround(FE_UPWARD);
+    feenableexcept(exceptions);
+    ASSERT_TRUE(here && elsewhere);
+    ASSERT_EQ(here->entries.size(), elsewhere->entries.size());
+    for (std::size_t i = 0; i < here->entries.size(); ++i)
+        EXPECT_EQ(here->entries[i].chosen().seconds, elsewhere->entries[i].chosen().seconds) << i;
 }
 
 // A product with a zero, a sum that overflows, and what is no number.
