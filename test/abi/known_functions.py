@@ -21,7 +21,6 @@ CONCERNED = re.compile(r"""I?(Bcast|Reduce|Allreduce|Barrier|Gather|Scatter|Allg
 NEED_NOT = {
     "begins only, and never waits": r"I[bsr]?send(_c)?|Im?recv(_c)?|Isendrecv(_replace)?(_c)?|Pready\w*|(Buffer|Comm|Session)_iflush(_buffer)?",
     "copies and returns": r"Bsend(_c)?",
-    "waits for messages of Bsend alone; collectives in the background do not move meanwhile where only calls move them": r"(Buffer|Comm|Session)_(flush|detach)(_buffer)?(_c)?",
     "is the MPI library's, and no collective of others waits for it here": r"I(barrier|gather|scatter|allgather)(_c)?|(Barrier|Gather|Scatter|Allgather)_init(_c)?",
     "makes no communicator": r"COMM_DUP_FN|Comm_create_(errhandler|keyval)|Comm_free_keyval|Comm_(set|get)_\w+|Comm_create_errhandler_\w+",
 }

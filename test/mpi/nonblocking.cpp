@@ -75,6 +75,39 @@ void sweep(const CommunicatorSet& set, std::uint64_t seed) {
     require(least.value == 1 && least.index == 2, "MPI_Iallreduce of pairs");
 }
 
+#if HCOLL_TEST_HAS_MPI_4_1
+// A message that leaves only when it is received, in a buffer of MPI_Bsend, and the call `what`, which waits until it has left.
+constexpr int buffered_items = 1 << 20;
+
+void send_buffered(std::string_view what, int receiver, int tag, MPI_Comm comm) {
+    const bool is_of_comm = what.starts_with("MPI_Comm");
+    const std::vector<int> items(buffered_items, 4711);
+    std::vector<std::byte> buffer(sizeof(int) * items.size() + MPI_BSEND_OVERHEAD);
+    const int size = static_cast<int>(buffer.size());
+    check(is_of_comm ? MPI_Comm_attach_buffer(comm, buffer.data(), size) : MPI_Buffer_attach(buffer.data(), size));
+    check(MPI_Bsend(items.data(), buffered_items, MPI_INT, receiver, tag, comm));
+    if (what == "MPI_Buffer_flush") check(MPI_Buffer_flush());
+    if (what == "MPI_Comm_flush_buffer") check(MPI_Comm_flush_buffer(comm));
+    void* detached = nullptr;
+    if (is_of_comm) {
+        int detached_size = 0;
+        check(MPI_Comm_detach_buffer(comm, &detached, &detached_size));
+        require(detached_size == size, "MPI_Comm_detach_buffer: the size");
+    } else {
+        MPI_Count detached_size = 0;
+        check(MPI_Buffer_detach_c(&detached, &detached_size));
+        require(detached_size == size, "MPI_Buffer_detach_c: the size");
+    }
+    require(detached == buffer.data(), "the buffer that was detached");
+}
+
+void receive_buffered(int sender, int tag, MPI_Comm comm) {
+    std::vector<int> items(buffered_items);
+    check(MPI_Recv(items.data(), buffered_items, MPI_INT, sender, tag, comm, MPI_STATUS_IGNORE));
+    require(std::count(items.begin(), items.end(), 4711) == buffered_items, "a message of MPI_Bsend");
+}
+#endif
+
 // Rule 5: who has begun a collective may wait for something else, which another rank does only when the collective is over
 // there. On a chain the ranks between have to pass the message on meanwhile.
 void promise(const NamedCommunicator& world, const CommunicatorSet& set, std::uint64_t seed) {
@@ -151,6 +184,12 @@ void promise(const NamedCommunicator& world, const CommunicatorSet& set, std::ui
          }},
 #endif
         {"MPI_Ssend", nullptr},
+#if HCOLL_TEST_HAS_MPI_4_1
+        {"MPI_Buffer_flush", nullptr},
+        {"MPI_Buffer_detach", nullptr},
+        {"MPI_Comm_flush_buffer", nullptr},
+        {"MPI_Comm_detach_buffer", nullptr},
+#endif
         {"MPI_Test",
          [&] {
              MPI_Request request = MPI_REQUEST_NULL;
@@ -180,6 +219,13 @@ void promise(const NamedCommunicator& world, const CommunicatorSet& set, std::ui
                                    for (int rank = 0; rank < last; ++rank)
                                        check(MPI_Recv(&token, 1, MPI_INT, rank, tag, world.comm, &status));
                                });
+#if HCOLL_TEST_HAS_MPI_4_1
+            } else if (what.ends_with("_flush") || what.ends_with("_detach") || what.ends_with("_buffer")) {
+                waits_for_last([&] { send_buffered(what, last, tag, world.comm); },
+                               [&] {
+                                   for (int rank = 0; rank < last; ++rank) receive_buffered(rank, tag, world.comm);
+                               });
+#endif
             } else if (what == "MPI_Barrier" || what == "MPI_Bcast" || what == "MPI_Allreduce") {
                 const MPI_Comm unused = fresh[next_fresh++];
                 const auto collective = [&] {

@@ -100,7 +100,7 @@ inline void complete(std::vector<std::unique_ptr<Call>>& calls, Random& random) 
     std::vector<int> indices(calls.size());
     std::vector<MPI_Status> statuses(calls.size());
     int number = 0;
-    constexpr std::uint64_t ways = HCOLL_TEST_HAS_STATUSES ? 7 : 6;
+    constexpr std::uint64_t ways = HCOLL_TEST_HAS_MPI_4_1 ? 7 : 6;
     switch (random.below(ways)) {
         case 0:
             for (std::size_t i = calls.size(); i > 0; --i) std::swap(calls[i - 1], calls[random.below(i)]);
@@ -132,7 +132,7 @@ inline void complete(std::vector<std::unique_ptr<Call>>& calls, Random& random) 
             for (int done = 0; done == 0;) check(MPI_Testall(n, requests.data(), &done, MPI_STATUSES_IGNORE));
             give_back();
             break;
-#if HCOLL_TEST_HAS_STATUSES
+#if HCOLL_TEST_HAS_MPI_4_1
         case 6: {
             collect();
             int done = 0;

@@ -97,6 +97,15 @@ int wrap_Sendrecv_c(const void* send, MPI_Count send_count, MPI_Datatype send_ty
                     MPI_Comm comm, MPI_Status* status);
 int wrap_Sendrecv_replace_c(void* buffer, MPI_Count count, MPI_Datatype type, int destination, int send_tag, int source,
                             int receive_tag, MPI_Comm comm, MPI_Status* status);
+int wrap_Buffer_detach(void* buffer, int* size);
+int wrap_Buffer_detach_c(void* buffer, MPI_Count* size);
+int wrap_Buffer_flush();
+int wrap_Comm_detach_buffer(MPI_Comm comm, void* buffer, int* size);
+int wrap_Comm_detach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count* size);
+int wrap_Comm_flush_buffer(MPI_Comm comm);
+int wrap_Session_detach_buffer(Session session, void* buffer, int* size);
+int wrap_Session_detach_buffer_c(Session session, void* buffer, MPI_Count* size);
+int wrap_Session_flush_buffer(Session session);
 int wrap_Mrecv_c(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status);
 int wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* duplicate, MPI_Request* request);
 int wrap_Comm_free(MPI_Comm* comm);

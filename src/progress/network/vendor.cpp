@@ -162,6 +162,18 @@ std::string load_vendor(void* handle) {
     load(handle, "PMPI_Comm_create_from_group", mpi.Comm_create_from_group);
     load(handle, "PMPI_Intercomm_create_from_groups", mpi.Intercomm_create_from_groups);
     load(handle, "PMPI_Parrived", mpi.Parrived);
+    load(handle, "PMPI_Buffer_detach", mpi.Buffer_detach);
+    load(handle, "PMPI_Buffer_detach_c", mpi.Buffer_detach_c);
+    load(handle, "PMPI_Buffer_flush", mpi.Buffer_flush);
+    load(handle, "PMPI_Comm_detach_buffer", mpi.Comm_detach_buffer);
+    load(handle, "PMPI_Comm_detach_buffer_c", mpi.Comm_detach_buffer_c);
+    load(handle, "PMPI_Comm_flush_buffer", mpi.Comm_flush_buffer);
+    load(handle, "PMPI_Session_detach_buffer", mpi.Session_detach_buffer);
+    load(handle, "PMPI_Session_detach_buffer_c", mpi.Session_detach_buffer_c);
+    load(handle, "PMPI_Session_flush_buffer", mpi.Session_flush_buffer);
+    load(handle, "PMPI_Buffer_iflush", mpi.Buffer_iflush);
+    load(handle, "PMPI_Comm_iflush_buffer", mpi.Comm_iflush_buffer);
+    load(handle, "PMPI_Session_iflush_buffer", mpi.Session_iflush_buffer);
     load(handle, "PMPI_Request_get_status_all", mpi.Request_get_status_all);
     load(handle, "PMPI_Request_get_status_any", mpi.Request_get_status_any);
     load(handle, "PMPI_Request_get_status_some", mpi.Request_get_status_some);

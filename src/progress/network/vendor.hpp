@@ -73,6 +73,18 @@ struct Vendor {
     int (*Intercomm_create_from_groups)(MPI_Group, int, MPI_Group, int, const char*, MPI_Info, MPI_Errhandler,
                                         MPI_Comm*) = nullptr;
     int (*Parrived)(MPI_Request, int, int*) = nullptr;
+    int (*Buffer_detach)(void*, int*) = nullptr;
+    int (*Buffer_detach_c)(void*, MPI_Count*) = nullptr;
+    int (*Buffer_flush)() = nullptr;
+    int (*Buffer_iflush)(MPI_Request*) = nullptr;
+    int (*Comm_detach_buffer)(MPI_Comm, void*, int*) = nullptr;
+    int (*Comm_detach_buffer_c)(MPI_Comm, void*, MPI_Count*) = nullptr;
+    int (*Comm_flush_buffer)(MPI_Comm) = nullptr;
+    int (*Comm_iflush_buffer)(MPI_Comm, MPI_Request*) = nullptr;
+    int (*Session_detach_buffer)(Session, void*, int*) = nullptr;
+    int (*Session_detach_buffer_c)(Session, void*, MPI_Count*) = nullptr;
+    int (*Session_flush_buffer)(Session) = nullptr;
+    int (*Session_iflush_buffer)(Session, MPI_Request*) = nullptr;
     int (*Request_get_status_all)(int, const MPI_Request*, int*, MPI_Status*) = nullptr;
     int (*Request_get_status_any)(int, const MPI_Request*, int*, int*, MPI_Status*) = nullptr;
     int (*Request_get_status_some)(int, const MPI_Request*, int*, int*, MPI_Status*) = nullptr;
