@@ -66,6 +66,7 @@ void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneM
     candidates_ = static_cast<std::uint8_t>(candidates);
     vendor_ = static_cast<std::uint8_t>(vendor);
     chosen_ = static_cast<std::uint8_t>(first);
+    leading_ = chosen_;
     runner_up_ = vendor_;
     is_short_ = bytes < short_bytes && !waits_for_all;
     is_long_ = bytes >= single_calls_bytes;
@@ -76,7 +77,7 @@ void PlaceLearning::begin(int candidates, int vendor, std::uint64_t bytes, TuneM
 
 PlaceLearning::Turn PlaceLearning::next(bool may_sample) {
     ++calls_;
-    if (!is_in_round()) return {chosen_, state_ == State::settled && candidates_ > 1 && may_sample};
+    if (!is_in_round()) return {leading_, state_ == State::settled && candidates_ > 1 && may_sample};
     const int candidate = order_[position_ / calls_in_a_row_];
     const bool counts = position_ % calls_in_a_row_ >= warm_calls_;
     ++position_;
@@ -142,14 +143,18 @@ double PlaceLearning::allowed_regret() const {
     return std::max(of_calls, regret_share * seconds_) * (mode_ == TuneMode::learn ? more_regret : 1);
 }
 
+// Is nobody ahead of what was chosen before by something that counts?
+bool PlaceLearning::keeps_chosen() const {
+    if (is_out_[chosen_] || costs_of(chosen_).count() == 0) return false;
+    const int best = fastest();
+    return costs_of(chosen_).mean() <= gain_for_change * costs_of(best).mean() || !is_slower(chosen_, best, 2);
+}
+
 // The fastest, unless the MPI library's is as fast as far as can be told, or what was chosen before is nearly as fast.
 int PlaceLearning::choose() const {
     const int best = fastest();
     const int vendor = vendor_;
-    if (decisions_ != 0 && !is_out_[chosen_] && costs_of(chosen_).count() != 0) {
-        const bool is_behind = costs_of(chosen_).mean() > gain_for_change * costs_of(best).mean();
-        return is_behind && is_slower(chosen_, best, 2) ? best : chosen_;
-    }
+    if (decisions_ != 0 && !is_out_[chosen_] && costs_of(chosen_).count() != 0) return keeps_chosen() ? chosen_ : best;
     if (best == vendor || is_out_[static_cast<std::size_t>(vendor)] || costs_of(vendor).count() == 0) return best;
     const double gain = costs_of(vendor).mean() / costs_of(best).mean();
     // What is usual was found faster before, by whoever made it so; and who gains much is not missed for want of samples.
@@ -165,6 +170,7 @@ void PlaceLearning::settle() {
         if (i != chosen_ && costs_of(i).count() != 0 && (second < 0 || costs_of(i).mean() < costs_of(second).mean()))
             second = i;
     runner_up_ = static_cast<std::uint8_t>(second < 0 ? vendor_ : second);
+    leading_ = chosen_;
     state_ = State::settled;
     if (before == chosen_ && decisions_ != 0) patience_ = std::min(2 * patience_, most_patience);
     if (before != chosen_) patience_ = first_patience;
@@ -200,7 +206,8 @@ void PlaceLearning::end_round() {
         is_open |= i != best && !is_out_[static_cast<std::size_t>(i)] && costs_of(i).mean() > gain_for_change * least;
     if (left() == 1 || costs_of(best).count() >= (is_open ? 4 * enough : enough)) return settle();
     make_round();
-    if (regret_ + regret_of_round() > allowed_regret()) settle();
+    if (regret_ + regret_of_round() > allowed_regret()) return settle();
+    leading_ = keeps_chosen() ? chosen_ : static_cast<std::uint8_t>(fastest());
 }
 
 // Conditions may have changed: what is known of costs is of those before.

@@ -14,7 +14,8 @@
 //   after any other         whoever took more than twice as long, or is slower for certain (3 standard errors), is out
 //
 // until one is left, until there are enough samples, or until more trying would cost more than it may: what 50 calls of the best candidate
-// cost, or 1 % of the time spent in the place, whichever is more. Of those that nothing tells apart the MPI library's is chosen.
+// cost, or 1 % of the time spent in the place, whichever is more. Of those that nothing tells apart the MPI library's is chosen. A program may make
+// many calls before its ranks agree the next time: between two rounds they run who leads by then.
 //
 // What it is told of costs is the same on all ranks (learning.hpp), and all that it does is a function of that and of the number of calls:
 // so all ranks choose alike. Nothing here reads a clock, and no function of libm is used whose last bit depends on the CPU.
@@ -115,6 +116,7 @@ private:
     void try_again();
     int fastest() const;
     int choose() const;
+    bool keeps_chosen() const;
     double regret_of_round() const;
     double allowed_regret() const;
     std::size_t left() const;
@@ -126,6 +128,7 @@ private:
     std::uint8_t candidates_;
     std::uint8_t vendor_;
     std::uint8_t chosen_;
+    std::uint8_t leading_;  // who runs between two rounds
     std::uint8_t runner_up_;
     bool is_short_;       // a message is so short that calls run ahead of one another
     bool is_long_;        // or so long that single calls tell

@@ -226,6 +226,31 @@ TEST(Learning, SettlesWhatIsCalledInBursts) {
 }
 
 // A program that goes on to other calls in the middle of a round does not pay for that any more.
+// A long row of rooted calls, in which the ranks cannot agree, begins while candidates are tried: all of it runs who leads by then.
+TEST(Learning, BetweenTwoRoundsRunsWhoLeads) {
+    int rows = 0;
+    int slow_rows = 0;
+    for (std::uint64_t run = 0; run < 200; ++run) {
+        LearningJob job({.ranks = 2, .others = 2, .noise = 3, .seconds = seconds_of({14, 10, 13})},
+                        mix({test_seed(), run}));
+        for (int i = 0; i < 120; ++i) {
+            job.call(Collective::reduce, 64 << 10);
+            if (i % 16 == 15) job.call(Collective::barrier, 0);
+        }
+        const Learning::Place* place = job.place(Collective::reduce, 64 << 10);
+        ASSERT_NE(place, nullptr);
+        if (!place->learning.is_trying()) continue;
+        while (place->learning.is_in_round()) job.call(Collective::reduce, 64 << 10);
+        ++rows;
+        const int first = job.call(Collective::reduce, 64 << 10);
+        for (int i = 0; i < 500; ++i) EXPECT_EQ(job.call(Collective::reduce, 64 << 10), first);
+        if (first != 1) ++slow_rows;
+    }
+    EXPECT_GE(rows, 50);
+    // Times are noisy: not every row has been told apart.
+    EXPECT_LE(slow_rows, rows / 2) << "of " << rows;
+}
+
 TEST(Learning, WhatIsNoLongerCalledIsNotWaitedFor) {
     LearningJob job({.seconds = seconds_of({20, 30, 12, 90})}, test_seed());
     for (int i = 0; i < 40; ++i) job.call(Collective::reduce, 1000, i % 4);

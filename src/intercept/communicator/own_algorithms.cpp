@@ -29,8 +29,10 @@ CallDecisions::CallDecisions(DecisionTables of_blocking, NonblockingTables of_no
     };
     std::transform(blocking.begin(), blocking.end(), vendor_only.begin(), why_vendor);
     std::transform(nonblocking.begin(), nonblocking.end(), nonblocking_vendor_only.begin(), why_vendor);
+    // Where anything is tried, ranks agree in calls that wait for all, whoever runs those.
+    const bool is_any_tried = std::any_of(trials.begin(), trials.end(), [](const auto& each) { return !each.empty(); });
     for (std::size_t i = 0; i < collective_count; ++i)
-        if (!trials[i].empty()) vendor_only[i] = nullptr;
+        if (!trials[i].empty() || (is_any_tried && waits_for_all(static_cast<Collective>(i)))) vendor_only[i] = nullptr;
 }
 
 void ServedCommunicator::begin(MPI_Comm communicator) {

@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "progress/node/node_area.hpp"
+#include "progress/node/touch_pages.hpp"
 
 namespace hcoll {
 
@@ -27,6 +28,13 @@ void NodeCollectives::touch(std::byte* base, int rank, std::size_t buffer_bytes)
     std::byte* own = base + own_part(rank, buffer_bytes).offset;
     const auto touch_page_of = [&](std::size_t at) { *const_cast<volatile std::byte*>(own + at) = std::byte{0}; };
     for (std::size_t at = 0; at < offsetof(Area, slots) + rings[0].ring_bytes(); at += page_bytes) touch_page_of(at);
+}
+
+void NodeCollectives::touch_places(std::uint64_t bytes) {
+    const std::size_t wanted = bytes > short_bytes ? area_bytes_ : Area::head_bytes();
+    if (wanted <= touched_bytes_) return;
+    touched_bytes_ = wanted;
+    touch_pages(area_base(rank_), wanted);
 }
 
 std::size_t NodeCollectives::segment_bytes(int ranks, std::size_t buffer_bytes) {

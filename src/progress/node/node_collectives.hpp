@@ -108,6 +108,9 @@ public:
     NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank, Waiting waiting,
                     Accumulator accumulator = nullptr);
 
+    // The same of all places of messages of so many bytes, at any time. Once is enough.
+    void touch_places(std::uint64_t bytes);
+
     // Lets long messages be copied once (SingleCopy::prove, to be tried on all ranks alike): the same answer on all ranks.
     bool use_single_copy(std::shared_ptr<PeerMemory> memory);
     // As SingleCopy has them.
@@ -295,6 +298,7 @@ private:
     std::byte* lines_;  // rank 0's first ring
     std::size_t buffer_bytes_;
     std::size_t area_bytes_;
+    std::size_t touched_bytes_ = 0;  // of this rank's area
     int rank_;
     int ranks_;
     Waiting waiting_;

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "progress/node/futex.hpp"
 #include "progress/node/memory_units.hpp"
+#include "progress/node/touch_pages.hpp"
 
 namespace hcoll {
 
@@ -52,6 +53,11 @@ NodeMessages::NodeMessages(std::byte* base, std::size_t buffer_bytes, int ranks,
       peers_(static_cast<std::size_t>(ranks)) {}
 
 std::byte* NodeMessages::area_base(int rank) const { return base_ + static_cast<std::size_t>(rank) * area_bytes_; }
+
+void NodeMessages::touch_cells() {
+    if (std::exchange(are_cells_touched_, true)) return;
+    touch_pages(area_base(rank_) + head_bytes_, area_bytes_ - head_bytes_);
+}
 
 NodeMessages::Lane& NodeMessages::lane(int from, int to) const {
     return reinterpret_cast<Lane*>(area_base(from) + sizeof(Area))[to];

@@ -73,6 +73,9 @@ public:
     // Does an element of so many bytes fit into a cell? Otherwise it has to go another way; the same on all ranks.
     bool carries(std::uint64_t element_bytes) const { return element_bytes <= cell_bytes_; }
 
+    // Has the system find memory for this rank's cells, so that nobody waits for that later. At any time; once is enough.
+    void touch_cells();
+
     // Begins a collective: its messages have tags from `first_tag` to first_tag + tags_per_collective - 1 (modulo 2^32). Those
     // of the next one follow.
     void begin(std::uint32_t first_tag);
@@ -237,6 +240,7 @@ private:
     std::size_t area_bytes_;
     std::size_t head_bytes_;
     std::size_t cell_bytes_;
+    bool are_cells_touched_ = false;
     int ranks_;
     int rank_;
     std::uint32_t first_tag_ = 0;

@@ -30,6 +30,11 @@ public:
     void leave_node();
     bool has_node() const { return node_ != nullptr; }
 
+    // What messages of so many bytes to ranks of its node lie in (NodeMessages::touch_cells).
+    void touch_memory(std::uint64_t bytes) {
+        if (node_ != nullptr && bytes > NodeMessages::inline_bytes) node_->touch_cells();
+    }
+
     // Begins a collective whose units are `elements`.
     void begin(const Elements& elements);
 
