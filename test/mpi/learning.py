@@ -55,6 +55,10 @@ def trying(job, folder):
         expect(bool(of_plans) == ("LIBHCOLL_TUNE=learn" in settings), f"{what}: plans of blocks are tried in the first week only", str(blocks))
         if layout == "1x4":
             expect("vendor" in blocks, f"{what}: where a rule has blocks over shared memory, the MPI library is tried", str(blocks))
+    # Ranks agree in calls that wait for all, also where a setting has all of these from the MPI library.
+    report, what = job.report(folder, 4, "--calls", "1000", layout="2x2", settings=[f"LIBHCOLL_{name}=vendor" for name in ("ALLREDUCE", "BARRIER", "ALLGATHER")])
+    for collective in ("bcast", "reduce"):
+        expect(len(ran(report, "being tried", collective)) >= 2, f"{what}: {collective} is tried", str(report["collectives"]))
     report, what = job.report(folder, 4, "--calls", "1500", layout="2x2", settings=["LIBHCOLL_TUNE=table"])
     expect(not ran(report, "LIBHCOLL_TUNE") and "learned" not in report, f"{what}: nothing is tried")
     # A few calls cost nothing: nothing is set up for them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of short Bcasts and Allreduces that are the same as the ones before, as programs make them, and now and then something else: another length,
+// Rows of short Bcasts, Reduces and Allreduces that are the same as the ones before, as programs make them, and now and then something else: another length,
 // root, type or collective, another type on some ranks for the same bytes, no bytes at all, other communicators. Without a report, which has every
 // call looked at: so the shortest ways run, that other tests do not come to.
 //
@@ -53,19 +53,30 @@ void bcast(const Place& place, std::size_t bytes, int root, const Elements& elem
                                                                          ": byte " + std::to_string(i));
 }
 
-void allreduce(const Place& place, std::size_t count, bool in_place, std::uint64_t salt) {
+constexpr int no_root = -1;
+
+// An Allreduce, or a Reduce to `root`.
+void reduce(const Place& place, std::size_t count, int root, bool in_place, std::uint64_t salt) {
     std::array<std::int64_t, most_bytes / 8 + 8> operand{};
     std::array<std::int64_t, most_bytes / 8 + 8> result{};
     result.fill(-1);
-    std::array<std::int64_t, most_bytes / 8 + 8>& given = in_place ? result : operand;
+    const bool has_result = root == no_root || root == place.rank;
+    // MPICH 4.0.2 itself crashes in MPI_Reduce of more than 2 KB with MPI_IN_PLACE on roots other than rank 0.
+    const bool is_in_place = in_place && has_result && (root <= 0 || count <= 256);
+    std::array<std::int64_t, most_bytes / 8 + 8>& given = is_in_place ? result : operand;
     for (std::size_t i = 0; i < count; ++i) given.at(i) = place.rank + static_cast<std::int64_t>((i + salt) % 1000);
-    check(MPI_Allreduce(in_place ? MPI_IN_PLACE : operand.data(), result.data(), static_cast<int>(count), MPI_INT64_T,
-                        MPI_SUM, place.comm));
+    const void* send = is_in_place ? MPI_IN_PLACE : operand.data();
+    const int elements = static_cast<int>(count);
+    if (root == no_root)
+        check(MPI_Allreduce(send, result.data(), elements, MPI_INT64_T, MPI_SUM, place.comm));
+    else
+        check(MPI_Reduce(send, has_result ? result.data() : nullptr, elements, MPI_INT64_T, MPI_SUM, root, place.comm));
     const std::int64_t ranks = place.size;
     for (std::size_t i = 0; i < result.size(); ++i)
-        require(result.at(i) ==
-                    (i < count ? ranks * (ranks - 1) / 2 + ranks * static_cast<std::int64_t>((i + salt) % 1000) : -1),
-                "Allreduce of " + std::to_string(count) + " elements: element " + std::to_string(i));
+        require(result.at(i) == (has_result && i < count
+                                     ? ranks * (ranks - 1) / 2 + ranks * static_cast<std::int64_t>((i + salt) % 1000)
+                                     : -1),
+                "sum of " + std::to_string(count) + " elements: element " + std::to_string(i));
 }
 
 }  // namespace
@@ -100,8 +111,8 @@ int main(int argc, char** argv) {
             const int from = turns ? static_cast<int>(call % static_cast<std::uint64_t>(place.size)) : root;
             if (kind == 0)
                 check(MPI_Barrier(place.comm));
-            else if (kind < 3)
-                allreduce(place, bytes / 8, random() % 2 == 0, salt);
+            else if (kind < 5)
+                reduce(place, bytes / 8, kind < 3 ? no_root : from, random() % 2 == 0, salt);
             else
                 bcast(place, bytes, from, own() % 16 == 0 ? types.at(own() % types.size()) : usual, salt);
         }

@@ -141,7 +141,8 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
                     remember(communicator, collective, decision, own, all, root);
                     return run_shared_blocks(communicator, decision, collective, blocks);
                 });
-        });
+        },
+        keep_nothing);
 }
 
 // Gather or Scatter.

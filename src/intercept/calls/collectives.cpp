@@ -199,7 +199,8 @@ __attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* ow
                 [&] {
                     return run_bcast(communicator, decision, message, elements, type, root, elements * type_size(type));
                 });
-        });
+        },
+        keep_nothing);
 }
 
 // Not every predefined operation takes every type. Those that MPI defines and that have kernels need no proof; which others do is the vendor's
@@ -278,9 +279,21 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
     Communicator* repeating = Communicator::find(comm);
     if (const auto* last = find_repeated<collective>(repeating, reduction)) [[likely]]
         return noted(name_of(collective), count, reduction.type, last->decision->what, last->decision->why, [&] {
+            if (!last->decision->is_own()) {
+                repeating->own().uses += last->is_use_by_vendor ? 1 : 0;
+                return call(count);
+            }
             if (last->plan != nullptr) return repeat_reduction(*repeating, *last, reduction);
             return run_shared_reduction(*repeating, *last->decision, collective, reduction, last->known);
         });
+    const auto may_be_tried = [&](Communicator& communicator) {
+        const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
+        const bool takes_any_bits = communicator.own().learning.takes_any_bits();
+        // A simulated program's own operation stands for a predefined one.
+        if (is_simulated && known == nullptr) return takes_any_bits && commutes(reduction.op);
+        return known != nullptr && known->kernel != nullptr && known->element_bytes != 0 &&
+               (known->is_exact || takes_any_bits);
+    };
     return dispatch<collective>(
         comm, reduction.root, count, reduction.type, [&] { return call(count); },
         [&](Communicator& communicator) {
@@ -295,15 +308,7 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
             const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
             return known != nullptr && known->element_bytes != 0;
         },
-        [&](Communicator& communicator) {
-            const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
-            const bool takes_any_bits = communicator.own().learning.takes_any_bits();
-            // A simulated program's own operation stands for a predefined one.
-            if (is_simulated && known == nullptr) return takes_any_bits && commutes(reduction.op);
-            return known != nullptr && known->kernel != nullptr && known->element_bytes != 0 &&
-                   (known->is_exact || takes_any_bits);
-        },
-        [&] { return commutes(reduction.op); },
+        may_be_tried, [&] { return commutes(reduction.op); },
         [&](Communicator& communicator, const Decision& decision) {
             const int status =
                 prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
@@ -321,6 +326,16 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
                         .line_bytes = line_bytes_of(communicator.own(), collective, reduction.count, known)};
                     return run_shared_reduction(communicator, decision, collective, reduction, known);
                 });
+        },
+        [&](Communicator& communicator, const Decision& decision) {
+            OwnAlgorithms& own = communicator.own();
+            const OwnAlgorithms::KnownReduction* known = find_known_reduction(own, reduction.op, reduction.type);
+            if (known == nullptr) return;
+            own.repeated_reductions[static_cast<std::size_t>(collective)] = {
+                .count = reduction.count,
+                .decision = &decision,
+                .known = *known,
+                .is_use_by_vendor = own.learning.is_on() && may_be_tried(communicator)};
         });
 }
 
@@ -366,7 +381,8 @@ __attribute__((noinline)) int barrier(MPI_Comm comm) {
         [](Communicator&) { return true; }, [] { return true; },
         [](Communicator& communicator, const Decision& decision) {
             return decision.shared ? run_shared_barrier(communicator) : run_barrier(communicator, decision);
-        });
+        },
+        keep_nothing);
 }
 
 }  // namespace

@@ -57,16 +57,21 @@ inline bool is_error_of_arguments(int status) {
     return false;
 }
 
+// Where the instructions that find out again that a call is the vendor's do not count.
+inline constexpr auto keep_nothing = [](Communicator&, const Decision&) {};
+
 // One collective call, of which `root` is meaningless where it has none: `pass_on` gives it to the vendor, `screen(communicator)` looks at its arguments,
 // `may_be_shared(communicator)` says whether it can run over shared memory (by operation and type, which are those of all ranks),
 // `may_be_tried(communicator)` whether candidates may be tried on it (by the same), `commutes` whether its operation does, and `run` runs it here.
+// `keep(communicator, decision)` is told where it is decided that all calls like it are the vendor's.
 //
 // While calls on the communicator are counted, it is the vendor who judges, and a call that it rejects for its arguments
 // does not count: one rank may make it alone and go on.
 template <Collective collective, typename Count, typename PassOn, typename Screen, typename MayBeShared,
-          typename MayBeTried, typename Commutes, typename Run>
+          typename MayBeTried, typename Commutes, typename Run, typename Keep>
 inline int dispatch(MPI_Comm comm, int root, Count count, MPI_Datatype type, PassOn&& pass_on, Screen&& screen,
-                    MayBeShared&& may_be_shared, MayBeTried&& may_be_tried, Commutes&& commutes, Run&& run) {
+                    MayBeShared&& may_be_shared, MayBeTried&& may_be_tried, Commutes&& commutes, Run&& run,
+                    Keep&& keep) {
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
     if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {
@@ -94,9 +99,10 @@ inline int dispatch(MPI_Comm comm, int root, Count count, MPI_Datatype type, Pas
         // A rank that alone has no block would have the others wait for it: over shared memory they see that.
         if (bytes == 0 && has_message(collective) && !(decision->shared && has_blocks(collective)))
             why = reason::no_bytes;
-        else if (!decision->is_own())
+        else if (!decision->is_own()) {
             why = decision->why.c_str();
-        else if (decision->shared && !may_be_shared(*communicator))
+            keep(*communicator, *decision);
+        } else if (decision->shared && !may_be_shared(*communicator))
             why = reason::no_kernel;
         else if (!decision->keeps_order && !commutes()) [[unlikely]]
             why = reason::order;

@@ -198,7 +198,8 @@ struct OwnAlgorithms {
         std::uint64_t count = 0;
         const Decision* decision = nullptr;
         KnownReduction known{};
-        std::size_t line_bytes = 0;  // not 0: an Allreduce of so many bytes, by kernel and in a line of each rank
+        std::size_t line_bytes = 0;     // not 0: an Allreduce of so many bytes, by kernel and in a line of each rank
+        bool is_use_by_vendor = false;  // its decision is the MPI library's, and such calls count as uses
         // Where there is a plan: for that root, in place or not.
         std::shared_ptr<const Plan> plan = nullptr;
         int root = 0;
