@@ -155,9 +155,12 @@ int PlaceLearning::choose() const {
     const int best = fastest();
     const int vendor = vendor_;
     if (decisions_ != 0 && !is_out_[chosen_] && costs_of(chosen_).count() != 0) return keeps_chosen() ? chosen_ : best;
+    // What is usual was found faster before, by whoever made it so: a few calls, one of them disturbed, do not tell that it is not.
+    const bool is_usual_known = !is_out_[usual] && costs_of(usual).count() != 0;
+    if (best == vendor && is_usual_known && !is_slower(usual, vendor, 1)) return usual;
     if (best == vendor || is_out_[static_cast<std::size_t>(vendor)] || costs_of(vendor).count() == 0) return best;
     const double gain = costs_of(vendor).mean() / costs_of(best).mean();
-    // What is usual was found faster before, by whoever made it so; and who gains much is not missed for want of samples.
+    // Who gains much is not missed for want of samples, and what is usual, as above.
     const double standard_errors = best == usual || gain > much_gain ? 1 : 2;
     return gain > least_gain && is_slower(vendor, best, standard_errors) ? best : vendor;
 }

@@ -14,8 +14,8 @@
 //   after any other         whoever took more than twice as long, or is slower for certain (3 standard errors), is out
 //
 // until one is left, until there are enough samples, or until more trying would cost more than it may: what 50 calls of the best candidate
-// cost, or 1 % of the time spent in the place, whichever is more. Of those that nothing tells apart the MPI library's is chosen. A program may make
-// many calls before its ranks agree the next time: between two rounds they run who leads by then.
+// cost, or 1 % of the time spent in the place, whichever is more. What nothing tells from the MPI library's is chosen where it is usual;
+// of others the MPI library's is. A program may make many calls before its ranks agree the next time: between two rounds they run who leads by then.
 //
 // What it is told of costs is the same on all ranks (learning.hpp), and all that it does is a function of that and of the number of calls:
 // so all ranks choose alike. Nothing here reads a clock, and no function of libm is used whose last bit depends on the CPU.

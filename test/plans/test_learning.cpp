@@ -44,6 +44,33 @@ TEST(Learning, LeavesTheMpiLibraryWhatNothingTellsApart) {
     EXPECT_GE(vendors, 30);
 }
 
+// Of two candidates, the usual one first and then the MPI library's, after one round that leaves nothing for another one.
+int chosen_after_one_round(const std::vector<double>& of_usual, const std::vector<double>& of_vendor) {
+    constexpr int vendor = 1;
+    PlaceLearning place;
+    place.begin(2, vendor, 0, TuneMode::automatic, PlaceLearning::usual, true);
+    while (!place.is_ready()) place.next(false);
+    place.learn({}, place.calls(), place.position());
+    std::vector<PlaceLearning::Cost> costs;
+    std::array<std::size_t, 2> told{};
+    while (place.is_in_round()) {
+        const PlaceLearning::Turn turn = place.next(false);
+        if (!turn.is_timed) continue;
+        const std::vector<double>& of_it = turn.candidate == vendor ? of_vendor : of_usual;
+        costs.push_back({turn.candidate, of_it.at(told.at(static_cast<std::size_t>(turn.candidate))++) * microsecond});
+    }
+    place.add_regret(100 * microsecond);
+    place.learn(costs, place.calls(), place.position());
+    EXPECT_EQ(place.state(), PlaceLearning::State::settled);
+    return place.chosen();
+}
+
+// A Barrier of 0.1 us, beside the MPI library's of 0.4.
+TEST(Learning, OneDisturbedCallDoesNotEndWhatIsUsual) {
+    EXPECT_EQ(chosen_after_one_round({0.10, 2.45, 0.06, 0.10, 0.12}, {0.42, 0.38, 0.45, 0.41, 0.44}), 0);
+    EXPECT_EQ(chosen_after_one_round({0.55, 0.60, 0.57, 0.90, 0.52}, {0.42, 0.38, 0.45, 0.41, 0.44}), 1);
+}
+
 // Ranks arrive up to ten times as far apart as the collective takes.
 struct Skewed {
     Collective collective;

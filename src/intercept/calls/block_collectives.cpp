@@ -70,7 +70,7 @@ Screening screen_blocks(Communicator& communicator, Collective collective, const
     return is_too_long ? Screening::vendors(reason::too_long) : Screening::fine();
 }
 
-// Over shared memory as the call before: all that is left to look at is the buffers.
+// As the call before, over shared memory or passed on: all that is left to look at is the buffers.
 template <Collective collective, typename Count>
 const OwnAlgorithms::RepeatedBlocks* find_repeated(const Communicator* communicator, const Side<Count>& own_side,
                                                    const Side<Count>& all_side, int root) {
@@ -101,6 +101,7 @@ void remember(Communicator& communicator, Collective collective, const Decision&
     if (has_all && (!is_dense(all.type) || own.bytes() != all.bytes())) return;
     communicator.own().repeated_blocks[static_cast<std::size_t>(collective)] = {
         .decision = &decision,
+        .is_use_by_vendor = !decision.is_own() && communicator.own().learning.is_on(),
         .bytes = own.bytes(),
         .root = root,
         .has_all = has_all,
@@ -124,8 +125,11 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
     const Side<Count>& block = own.buffer == MPI_IN_PLACE ? all : own;
     Communicator* repeating = Communicator::find(comm);
     if (const auto* last = find_repeated<collective>(repeating, own, all, root))
-        return noted(name_of(collective), own.count, own.type, last->decision->what, last->decision->why,
-                     [&] { return repeat_shared_blocks(*repeating, collective, *last, send, receive); });
+        return noted(name_of(collective), own.count, own.type, last->decision->what, last->decision->why, [&] {
+            if (last->decision->is_own()) return repeat_shared_blocks(*repeating, collective, *last, send, receive);
+            repeating->own().uses += last->is_use_by_vendor ? 1 : 0;
+            return pass_on();
+        });
     return dispatch<collective>(
         comm, root, block.count, block.type, pass_on,
         [&](Communicator& communicator) { return screen_blocks(communicator, collective, own, all, root); },
@@ -142,7 +146,9 @@ inline int dispatch_blocks(const void* send, Count send_count, MPI_Datatype send
                     return run_shared_blocks(communicator, decision, collective, blocks);
                 });
         },
-        keep_nothing);
+        [&](Communicator& communicator, const Decision& decision) {
+            remember(communicator, collective, decision, own, all, root);
+        });
 }
 
 // Gather or Scatter.

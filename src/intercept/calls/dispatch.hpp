@@ -57,9 +57,6 @@ inline bool is_error_of_arguments(int status) {
     return false;
 }
 
-// Where the instructions that find out again that a call is the vendor's do not count.
-inline constexpr auto keep_nothing = [](Communicator&, const Decision&) {};
-
 // One collective call, of which `root` is meaningless where it has none: `pass_on` gives it to the vendor, `screen(communicator)` looks at its arguments,
 // `may_be_shared(communicator)` says whether it can run over shared memory (by operation and type, which are those of all ranks),
 // `may_be_tried(communicator)` whether candidates may be tried on it (by the same), `commutes` whether its operation does, and `run` runs it here.

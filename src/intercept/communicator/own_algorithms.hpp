@@ -242,11 +242,12 @@ struct OwnAlgorithms {
         std::unique_ptr<std::byte[]> memory = nullptr;
     };
     RepeatedBarrier repeated_barrier;
-    // The last Gather, Scatter or Allgather, by collective, over shared memory of predefined types without gaps, not in place. Of the side with
+    // The last Gather, Scatter or Allgather, by collective, over shared memory or passed on, of predefined types without gaps, not in place. Of the side with
     // all blocks, where this rank has it, and of its own block.
     struct RepeatedBlocks {
         const Decision* decision = nullptr;
-        std::uint64_t bytes = 0;  // of a block
+        bool is_use_by_vendor = false;  // its decision is the MPI library's, and such calls count as uses
+        std::uint64_t bytes = 0;        // of a block
         int root = 0;
         bool has_all = false;
         std::uint64_t own_count = 0;
