@@ -9,6 +9,9 @@ import unittest
 FOLDER = os.environ["HCOLL_TEST_LIBRARY_FOLDER"]
 BACKENDS = [f"libhcoll-{abi}.so" for abi in os.environ["HCOLL_TEST_ABIS"].split()]
 PROGRAM = os.environ["HCOLL_TEST_PROGRAM"]
+# Those that are linked to an MPI library.
+MPI_PROGRAMS = sorted(os.path.join(os.path.dirname(PROGRAM), name) for name in os.listdir(os.path.dirname(PROGRAM))
+                      if re.match(r"hcoll-(bench|tune)\.", name))
 PORTABLE = os.environ["HCOLL_TEST_PORTABLE"] == "1"
 FUNCTIONS = os.environ["HCOLL_TEST_FUNCTIONS"]
 LIBC = os.environ["HCOLL_TEST_LIBC"]  # of the processor that they are for; empty: this one's
@@ -94,7 +97,8 @@ class Libraries(unittest.TestCase):
     @unittest.skipUnless(PORTABLE, "libraries are of this machine alone (HCOLL_PORTABLE)")
     def test_they_run_with_glibc_2_28(self):
         newest = {"GLIBC": (2, 28), "GCC": (7, 0, 0)}  # of RHEL 8, whose compiler is GCC 8
-        for path in [*(os.path.join(FOLDER, library) for library in ["libhcoll.so", *BACKENDS]), PROGRAM]:
+        self.assertTrue(MPI_PROGRAMS)
+        for path in [*(os.path.join(FOLDER, library) for library in ["libhcoll.so", *BACKENDS]), PROGRAM, *MPI_PROGRAMS]:
             versions = re.findall(r"@(\w+)_([\d.]+)\b", output("nm", "-D", "--undefined-only", path))
             self.assertTrue(versions)
             for name, version in versions:
@@ -104,9 +108,10 @@ class Libraries(unittest.TestCase):
     @unittest.skipUnless(PORTABLE, "libraries are of this machine alone (HCOLL_PORTABLE)")
     def test_functions_are_looked_for_where_glibc_2_28_has_them(self):
         changed = functions_that_changed_in_libc() - {"__libc_start_main"}
-        for path in [*(os.path.join(FOLDER, library) for library in ["libhcoll.so", *BACKENDS]), PROGRAM]:
+        for path in [*(os.path.join(FOLDER, library) for library in ["libhcoll.so", *BACKENDS]), PROGRAM, *MPI_PROGRAMS]:
             found = libraries_of_functions(path)
-            self.assertIn(("dlopen", "libdl.so.2"), found, path)
+            if path not in MPI_PROGRAMS:
+                self.assertIn(("dlopen", "libdl.so.2"), found, path)
             self.assertFalse({name for name, library in found if library == "libc.so.6"} & changed, path)
 
     def test_nothing_of_what_is_inside_can_be_met_from_outside(self):

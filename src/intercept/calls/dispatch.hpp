@@ -60,7 +60,7 @@ inline bool is_error_of_arguments(int status) {
 // One collective call, of which `root` is meaningless where it has none: `pass_on` gives it to the vendor, `screen(communicator)` looks at its arguments,
 // `may_be_shared(communicator)` says whether it can run over shared memory (by operation and type, which are those of all ranks),
 // `may_be_tried(communicator)` whether candidates may be tried on it (by the same), `commutes` whether its operation does, and `run` runs it here.
-// `keep(communicator, decision)` is told where it is decided that all calls like it are the vendor's.
+// `keep(communicator, decision)` is told before a call that is the vendor's because all calls like it are.
 //
 // While calls on the communicator are counted, it is the vendor who judges, and a call that it rejects for its arguments
 // does not count: one rank may make it alone and go on.
@@ -96,10 +96,9 @@ inline int dispatch(MPI_Comm comm, int root, Count count, MPI_Datatype type, Pas
         // A rank that alone has no block would have the others wait for it: over shared memory they see that.
         if (bytes == 0 && has_message(collective) && !(decision->shared && has_blocks(collective)))
             why = reason::no_bytes;
-        else if (!decision->is_own()) {
+        else if (!decision->is_own())
             why = decision->why.c_str();
-            keep(*communicator, *decision);
-        } else if (decision->shared && !may_be_shared(*communicator))
+        else if (decision->shared && !may_be_shared(*communicator))
             why = reason::no_kernel;
         else if (!decision->keeps_order && !commutes()) [[unlikely]]
             why = reason::order;
@@ -111,7 +110,11 @@ inline int dispatch(MPI_Comm comm, int root, Count count, MPI_Datatype type, Pas
     }
     const bool is_vendors = why != nullptr;
     const std::string_view what = is_vendors ? std::string_view("vendor") : decision->what;
-    const auto make = [&] { return is_vendors ? pass_on() : run(*communicator, *decision); };
+    const auto make = [&] {
+        if (!is_vendors) return run(*communicator, *decision);
+        if (decision != nullptr && why == decision->why.c_str()) keep(*communicator, *decision);
+        return pass_on();
+    };
     const char* because = is_vendors ? why : decision->why.c_str();
     if (turn.decision == nullptr) [[likely]]
         return noted(name, count, type, what, because, make);
