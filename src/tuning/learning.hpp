@@ -61,7 +61,7 @@ public:
 
     // ---- a call, on all ranks ----
 
-    // A call like the last one of that collective that ran an own algorithm: may it go by without a look? False: look.
+    // A call like the last one of that collective that was kept: may it go by without a look? False: look.
     bool may_go_by(Collective collective) {
         if (calls_ + 1 >= (waits_for_all(collective) ? look_at_ : sample_at_)) return false;
         ++calls_;

@@ -150,17 +150,22 @@ bool PlaceLearning::keeps_chosen() const {
     return costs_of(chosen_).mean() <= gain_for_change * costs_of(best).mean() || !is_slower(chosen_, best, 2);
 }
 
+// What runs so far was found faster before, by whoever made it so: a few calls, one of them disturbed, do not tell that another one is.
+bool PlaceLearning::is_undecided(int before, int best) const {
+    const CostSamples& costs = costs_of(before);
+    return !is_out_[static_cast<std::size_t>(before)] && costs.count() != 0 &&
+           costs.least() <= gain_for_change * costs_of(best).least() && !is_slower(before, best, 1);
+}
+
 // The fastest, unless the MPI library's is as fast as far as can be told, or what was chosen before is nearly as fast.
 int PlaceLearning::choose() const {
     const int best = fastest();
     const int vendor = vendor_;
     if (decisions_ != 0 && !is_out_[chosen_] && costs_of(chosen_).count() != 0) return keeps_chosen() ? chosen_ : best;
-    // What is usual was found faster before, by whoever made it so: a few calls, one of them disturbed, do not tell that it is not.
-    const bool is_usual_known = !is_out_[usual] && costs_of(usual).count() != 0;
-    if (best == vendor && is_usual_known && !is_slower(usual, vendor, 1)) return usual;
+    if (best != chosen_ && is_undecided(chosen_, best)) return chosen_;
     if (best == vendor || is_out_[static_cast<std::size_t>(vendor)] || costs_of(vendor).count() == 0) return best;
     const double gain = costs_of(vendor).mean() / costs_of(best).mean();
-    // Who gains much is not missed for want of samples, and what is usual, as above.
+    // What is usual was found faster before, by whoever made it so; and who gains much is not missed for want of samples.
     const double standard_errors = best == usual || gain > much_gain ? 1 : 2;
     return gain > least_gain && is_slower(vendor, best, standard_errors) ? best : vendor;
 }

@@ -14,8 +14,9 @@
 //   after any other         whoever took more than twice as long, or is slower for certain (3 standard errors), is out
 //
 // until one is left, until there are enough samples, or until more trying would cost more than it may: what 50 calls of the best candidate
-// cost, or 1 % of the time spent in the place, whichever is more. What nothing tells from the MPI library's is chosen where it is usual;
-// of others the MPI library's is. A program may make many calls before its ranks agree the next time: between two rounds they run who leads by then.
+// cost, or 1 % of the time spent in the place, whichever is more. Who runs before anything is tried stays where nothing tells the
+// fastest from it; where nothing tells the fastest from the MPI library's, that is chosen. A program may make many calls before its ranks agree the next time:
+// between two rounds they run who leads by then.
 //
 // What it is told of costs is the same on all ranks (learning.hpp), and all that it does is a function of that and of the number of calls:
 // so all ranks choose alike. Nothing here reads a clock, and no function of libm is used whose last bit depends on the CPU.
@@ -69,7 +70,7 @@ public:
         bool is_timed;
     };
     Turn next(bool may_sample);
-    // Calls that run the chosen candidate without asking.
+    // Calls that run what such calls run now without asking.
     void add_calls(std::uint64_t calls) { calls_ += calls; }
 
     // All ranks have agreed: timed calls have cost that. `calls` and `position` are those of when they were told.
@@ -117,6 +118,7 @@ private:
     int fastest() const;
     int choose() const;
     bool keeps_chosen() const;
+    bool is_undecided(int before, int best) const;
     double regret_of_round() const;
     double allowed_regret() const;
     std::size_t left() const;

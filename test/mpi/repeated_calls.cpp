@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of short Bcasts, Reduces and Allreduces that are the same as the ones before, as programs make them, and now and then something else: another length,
-// root, type or collective, another type on some ranks for the same bytes, no bytes at all, other communicators. Without a report, which has every
+// Rows of short collectives that are the same as the ones before, as programs make them, and now and then something else: another length,
+// root, type or collective, another type or MPI_IN_PLACE on some ranks for the same bytes, no bytes at all, other communicators. Without a report, which has every
 // call looked at: so the shortest ways run, that other tests do not come to.
 //
 //   --rows N   (default 1000)
@@ -10,6 +10,7 @@
 #include <array>
 #include <cstring>
 #include <random>
+#include <vector>
 
 using namespace hcoll::test;
 
@@ -79,6 +80,33 @@ void reduce(const Place& place, std::size_t count, int root, bool in_place, std:
                 "sum of " + std::to_string(count) + " elements: element " + std::to_string(i));
 }
 
+// A Gather, a Scatter, or with no root an Allgather. What a rank's block is, each rank says by a type of its own.
+void blocks(const Place& place, bool is_scatter, std::size_t bytes, int root, const Elements& elements, bool in_place,
+            std::uint64_t salt) {
+    const auto ranks = static_cast<std::size_t>(place.size);
+    const auto own_rank = static_cast<std::size_t>(place.rank);
+    const bool has_all = root == no_root || root == place.rank;
+    std::vector<unsigned char> all(has_all ? bytes * ranks : 0, guard);
+    std::vector<unsigned char> own(bytes + behind, guard);
+    const bool has_whole = is_scatter && has_all;
+    for (std::size_t i = 0; i < all.size() && has_whole; ++i) all[i] = pattern(i, salt);
+    unsigned char* const own_place = has_all && in_place ? all.data() + own_rank * bytes : own.data();
+    for (std::size_t i = 0; i < bytes && !is_scatter; ++i) own_place[i] = pattern(own_rank * bytes + i, salt);
+    void* const block = has_all && in_place ? MPI_IN_PLACE : own.data();
+    const int count = static_cast<int>(bytes / elements.bytes);
+    if (root == no_root)
+        check(MPI_Allgather(block, count, elements.type, all.data(), count, elements.type, place.comm));
+    else if (is_scatter)
+        check(MPI_Scatter(all.data(), count, elements.type, block, count, elements.type, root, place.comm));
+    else
+        check(MPI_Gather(block, count, elements.type, all.data(), count, elements.type, root, place.comm));
+    for (std::size_t i = 0; i < all.size(); ++i)
+        require(all[i] == pattern(i, salt), "byte " + std::to_string(i) + " of all blocks");
+    for (std::size_t i = 0; i < own.size() && block == own.data(); ++i)
+        require(own[i] == (i < bytes ? pattern(own_rank * bytes + i, salt) : guard),
+                "byte " + std::to_string(i) + " of a block");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -98,7 +126,7 @@ int main(int argc, char** argv) {
     std::mt19937_64 own(program.seed() + static_cast<std::uint64_t>(program.rank()));
     for (std::int64_t row = 0; row < rows; ++row) {
         const Place& place = places.at(random() % 8 == 0 ? 1 : 0);
-        const std::uint64_t kind = random() % 8;
+        const std::uint64_t kind = random() % 12;
         // All types have so many bytes; mostly in a line.
         const std::size_t bytes =
             random() % 16 == 0 ? 0 : 24 * (1 + random() % (random() % 4 == 0 ? most_bytes / 24 : 2));
@@ -113,6 +141,9 @@ int main(int argc, char** argv) {
                 check(MPI_Barrier(place.comm));
             else if (kind < 5)
                 reduce(place, bytes / 8, kind < 3 ? no_root : from, random() % 2 == 0, salt);
+            else if (kind >= 8)
+                blocks(place, kind == 8, bytes, kind == 11 ? no_root : from,
+                       own() % 16 == 0 ? types.at(own() % types.size()) : usual, own() % 8 == 0 && kind != 11, salt);
             else
                 bcast(place, bytes, from, own() % 16 == 0 ? types.at(own() % types.size()) : usual, salt);
         }

@@ -30,31 +30,39 @@ TEST(TouchPages, FindsMemoryAndLeavesWhatIsInIt) {
     segment.data()[7 * page_bytes] = std::byte{7};
     touch_pages(segment.data() + 5 * page_bytes, 6 * page_bytes);
     EXPECT_EQ(pages_there(segment, 5 * page_bytes, 6 * page_bytes), 6);
-    EXPECT_EQ(pages_there(segment, 11 * page_bytes, 9 * page_bytes), 0);
     EXPECT_EQ(segment.data()[7 * page_bytes], std::byte{7});
-    // Linux before 5.14 does not know the call, and this one does not take an address within a page: then pages are touched one by one.
-    segment.data()[13 * page_bytes + 64] = std::byte{13};
-    touch_pages(segment.data() + 12 * page_bytes + 64, 4 * page_bytes);
+    // What begins and ends within a page.
+    touch_pages(segment.data() + 13 * page_bytes - 1, 2 * page_bytes + 2);
     EXPECT_EQ(pages_there(segment, 12 * page_bytes, 4 * page_bytes), 4);
-    EXPECT_EQ(segment.data()[13 * page_bytes + 64], std::byte{13});
+    touch_pages(segment.data() + 18 * page_bytes, 0);
+    EXPECT_EQ(pages_there(segment, 16 * page_bytes, 4 * page_bytes), 0);
+    EXPECT_EQ(pages_there(segment, page_bytes, 4 * page_bytes), 0);
 }
 
 TEST(TouchPages, OfCollectivesByTheLengthOfMessages) {
-    constexpr std::size_t buffer_bytes = 256 << 10;
+    constexpr std::size_t buffer_bytes = 512 << 10;
     constexpr int ranks = 2;
     SharedSegment segment;
     ASSERT_EQ(segment.create(NodeCollectives::segment_bytes(ranks, buffer_bytes)), 0);
-    NodeCollectives node(segment.data(), buffer_bytes, Placement::one_node(ranks), 1,
-                         Waiting(
-                             true, [](void*) { return 0; }, nullptr));
+    const auto drive = [](void*) { return 0; };
+    NodeCollectives node(segment.data(), buffer_bytes, Placement::one_node(ranks), 1, Waiting(true, drive, nullptr));
     const NodeCollectives::Part own = NodeCollectives::own_part(1, buffer_bytes);
     const NodeCollectives::Part others = NodeCollectives::own_part(0, buffer_bytes);
+    const auto bytes_there = [&] { return pages_there(segment, own.offset, own.bytes) * page_bytes; };
+    node.touch_places(0);
+    EXPECT_EQ(bytes_there(), 0);
     node.touch_places(100);
-    const std::size_t of_short = pages_there(segment, own.offset, own.bytes);
-    EXPECT_GE(of_short * page_bytes, 32 * 960 + 8 * NodeCollectives::short_bytes);
-    EXPECT_LE(of_short * page_bytes, own.bytes - buffer_bytes);
+    const std::size_t of_short = bytes_there();
+    EXPECT_GE(of_short, 32 * 960 + 8 * NodeCollectives::short_bytes);
+    EXPECT_LE(of_short, own.bytes - buffer_bytes);
+    // As much of each block as such a message has, and of each slice its half and the pages at its ends.
+    constexpr std::size_t message = 12 << 10;
+    node.touch_places(message);
+    EXPECT_GE(bytes_there() - of_short, NodeCollectives::depth * (message + message / 2));
+    EXPECT_LE(bytes_there() - of_short, NodeCollectives::depth * (message + message / 2 + 2 * page_bytes));
+    node.touch_places(1000);
     node.touch_places(100'000);
-    EXPECT_EQ(pages_there(segment, own.offset, own.bytes) * page_bytes, own.bytes);
+    EXPECT_EQ(bytes_there(), own.bytes);
     EXPECT_EQ(pages_there(segment, others.offset, others.bytes), 0);
 }
 

@@ -101,7 +101,7 @@ void remember(Communicator& communicator, Collective collective, const Decision&
     if (has_all && (!is_dense(all.type) || own.bytes() != all.bytes())) return;
     communicator.own().repeated_blocks[static_cast<std::size_t>(collective)] = {
         .decision = &decision,
-        .is_use_by_vendor = !decision.is_own() && communicator.own().learning.is_on(),
+        .is_use_by_vendor = !decision.is_own() && communicator.own().tries(collective),
         .bytes = own.bytes(),
         .root = root,
         .has_all = has_all,

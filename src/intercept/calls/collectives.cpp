@@ -80,6 +80,7 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
         call.goes_by = !may_time && own.learning.may_go_by(Collective::bcast);
         if (!call.goes_by && own.learning.is_on()) count_learned_call(communicator, Collective::bcast, 0);
     }
+    if (may_time && own.rank == root) own.node->touch_places(elements * type_size(type));
     // Where it lies is told with the message: whoever waits for that is in the call.
     const std::uint64_t arrival = may_time ? own.clock.now() : 0;
     const auto note = [&](int ended_as) {
@@ -225,7 +226,7 @@ bool commutes(MPI_Op op) {
     return is_predefined_op(op) || (mpi.Op_commutative(op, &result) == MPI_SUCCESS && result != 0);
 }
 
-// The same call as the one before, over shared memory: all that is left to look at is the buffers and the root.
+// The same call as the one before, over shared memory or passed on: all that is left to look at is the buffers and the root.
 template <Collective collective>
 inline const OwnAlgorithms::RepeatedReduction* find_repeated(const Communicator* communicator,
                                                              const Reduction& reduction) {
@@ -338,7 +339,7 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
                 .count = reduction.count,
                 .decision = &decision,
                 .known = *known,
-                .is_use_by_vendor = own.learning.is_on() && may_be_tried(communicator)};
+                .is_use_by_vendor = own.tries(collective) && may_be_tried(communicator)};
         });
 }
 

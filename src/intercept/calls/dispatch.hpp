@@ -80,6 +80,7 @@ inline int dispatch(MPI_Comm comm, int root, Count count, MPI_Datatype type, Pas
     }
     const Decision* decision = nullptr;
     Learning::Turn turn;
+    std::uint64_t bytes = 0;
     const char* why = communicator->why_vendor(collective);
     if (why == nullptr) {
         const Screening screening = screen(*communicator);
@@ -89,7 +90,7 @@ inline int dispatch(MPI_Comm comm, int root, Count count, MPI_Datatype type, Pas
         why = screening.why_vendor;
     }
     if (why == nullptr) {
-        const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_size(type);
+        bytes = static_cast<std::uint64_t>(count) * type_size(type);
         decision = &decide(communicator->own().decisions->blocking[static_cast<std::size_t>(collective)], bytes);
         if (communicator->own().learning.is_on())
             turn = learned_turn(*communicator, collective, bytes, may_be_tried, decision);
@@ -120,7 +121,7 @@ inline int dispatch(MPI_Comm comm, int root, Count count, MPI_Datatype type, Pas
         return noted(name, count, type, what, because, make);
     if (turn.why != nullptr) because = turn.why;
     return noted(name, count, type, what, because,
-                 [&] { return timed(communicator->own(), collective, root, turn, make); });
+                 [&] { return timed(communicator->own(), collective, root, turn, bytes, make); });
 }
 
 }  // namespace hcoll

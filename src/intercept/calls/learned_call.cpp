@@ -37,18 +37,6 @@ void log_decisions(const Learning& learning, int ranks) {
     }
 }
 
-// What is tried is known by a few calls, and these are to show what all later ones take: not what it takes to use memory for the first time. All
-// ranks are in the same call.
-void touch_memory_of_trials(OwnAlgorithms& own) {
-    for (const Learning::Place& place : own.learning.places()) {
-        if (!place.learning.is_trying()) continue;
-        const auto ranks = static_cast<std::uint64_t>(own.placement->ranks());
-        const std::uint64_t bytes = place.bytes * (has_blocks(place.key.collective) ? ranks : 1);
-        if (own.node != nullptr) own.node->touch_places(bytes);
-        own.transport.touch_memory(bytes);
-    }
-}
-
 }  // namespace
 
 void agree_on_learning(Communicator& communicator) {
@@ -65,7 +53,6 @@ void agree_on_learning(Communicator& communicator) {
     // What calls like the last ones run is looked up anew, on all ranks: some of them may keep such a call, and others not.
     for (std::size_t i = 0; i < collective_count; ++i) own.forget_repeated(static_cast<Collective>(i));
     if (outcome.has_changed) {
-        touch_memory_of_trials(own);
         if (communicator.rank() == 0 && log_enabled(LogLevel::info) && own.learning.is_on())
             (void)has_memory_for([&] { log_decisions(own.learning, communicator.size()); });
         own.learning.forget_news();
@@ -75,6 +62,16 @@ void agree_on_learning(Communicator& communicator) {
                  communicator.size());
     // Whoever fails here has a worse clock than the others, and nothing else.
     if (outcome.wants_clock) (void)own.clock.compare(own.duplicate, *own.placement, own.rank);
+}
+
+void touch_memory_of_trial(OwnAlgorithms& own, Collective collective, int root, const Decision& decision,
+                           std::uint64_t bytes) {
+    const bool is_from_root = collective == Collective::bcast || collective == Collective::scatter;
+    if (is_from_root && own.rank != root) return;
+    if (decision.algorithm != nullptr) own.transport.touch_memory(bytes);
+    const bool is_whole = collective == Collective::scatter;
+    if (decision.shared)
+        own.node->touch_places(is_whole ? bytes * static_cast<std::uint64_t>(own.placement->ranks()) : bytes);
 }
 
 }  // namespace hcoll

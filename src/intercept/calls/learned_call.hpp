@@ -25,7 +25,8 @@ template <typename MayBeTried>
 inline Learning::Turn learned_turn(Communicator& communicator, Collective collective, std::uint64_t bytes,
                                    MayBeTried&& may_be_tried, const Decision*& decided) {
     OwnAlgorithms& own = communicator.own();
-    const bool is_tried = (bytes != 0 || !has_message(collective)) && may_be_tried(communicator);
+    const bool is_tried =
+        own.tries(collective) && (bytes != 0 || !has_message(collective)) && may_be_tried(communicator);
     if (is_tried && own.learning.may_go_by(collective)) {
         if (own.learning.is_as_before(collective, bytes, decided)) {
             own.uses += decided->is_own() ? 0 : 1;
@@ -48,9 +49,16 @@ inline Learning::Turn learned_turn(Communicator& communicator, Collective collec
     return turn;
 }
 
+// Before a call of a round. What is tried is known by a few calls, and these are to show what all later ones take: not what it takes to use for the
+// first time the memory that this rank writes for others.
+void touch_memory_of_trial(OwnAlgorithms& own, Collective collective, int root, const Decision& decision,
+                           std::uint64_t bytes);
+
 // Makes the call that `turn` is for; `root` is meaningless where there is none.
 template <typename Call>
-inline int timed(OwnAlgorithms& own, Collective collective, int root, const Learning::Turn& turn, Call&& call) {
+inline int timed(OwnAlgorithms& own, Collective collective, int root, const Learning::Turn& turn, std::uint64_t bytes,
+                 Call&& call) {
+    if (!turn.may_be_repeated) touch_memory_of_trial(own, collective, root, *turn.decision, bytes);
     const std::uint64_t arrival = turn.place < 0 ? 0 : own.clock.now();
     const int status = call();
     // Where a rank notes less than the others, they see it when they agree.

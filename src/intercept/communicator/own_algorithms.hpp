@@ -193,7 +193,7 @@ struct OwnAlgorithms {
     // No more than there is room for from the beginning: they are looked up where no lack of memory can be told.
     static constexpr std::size_t most_known_reductions = 16;
     std::vector<KnownReduction> known_reductions;
-    // The last one, by collective, that ran over shared memory, or in order by a kernel: programs make the same call over and over.
+    // The last one, by collective, that ran over shared memory, or in order by a kernel, or was passed on: programs make the same call over and over.
     struct RepeatedReduction {
         std::uint64_t count = 0;
         const Decision* decision = nullptr;
@@ -263,6 +263,10 @@ struct OwnAlgorithms {
     // Takes the memory for learning, where its decisions have something to try.
     void prepare_to_learn(const Settings& settings);
     void learn_no_more();
+    // Are there candidates for that collective? Of others, learning counts the calls alone.
+    bool tries(Collective collective) const {
+        return learning.is_on() && !decisions->trials[static_cast<std::size_t>(collective)].empty();
+    }
     // A call like the one before may run something else.
     void forget_repeated(Collective collective);
     // Other decisions hold from now on, on all ranks: plans and calls that were kept are of those before.

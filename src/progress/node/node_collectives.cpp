@@ -31,10 +31,14 @@ void NodeCollectives::touch(std::byte* base, int rank, std::size_t buffer_bytes)
 }
 
 void NodeCollectives::touch_places(std::uint64_t bytes) {
-    const std::size_t wanted = bytes > short_bytes ? area_bytes_ : Area::head_bytes();
-    if (wanted <= touched_bytes_) return;
-    touched_bytes_ = wanted;
-    touch_pages(area_base(rank_), wanted);
+    if (bytes <= touched_bytes_) return;
+    touched_bytes_ = bytes;
+    if (bytes <= short_bytes) return touch_pages(area_base(rank_), Area::head_bytes());
+    const std::uint64_t share = bytes / static_cast<std::uint64_t>(ranks_) + cache_line_bytes;
+    for (std::uint64_t i = 0; i < depth; ++i) {
+        touch_pages(block(rank_, i), std::min<std::uint64_t>(bytes, block_bytes_of(buffer_bytes_)));
+        touch_pages(result_slice(rank_, i), std::min<std::uint64_t>(share, slice_bytes_of(buffer_bytes_)));
+    }
 }
 
 std::size_t NodeCollectives::segment_bytes(int ranks, std::size_t buffer_bytes) {

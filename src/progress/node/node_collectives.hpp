@@ -108,7 +108,7 @@ public:
     NodeCollectives(std::byte* base, std::size_t buffer_bytes, const Placement& placement, int rank, Waiting waiting,
                     Accumulator accumulator = nullptr);
 
-    // The same of all places of messages of so many bytes, at any time. Once is enough.
+    // The same of all places in its area that messages of so many bytes pass through, at any time between collectives. What is there stays.
     void touch_places(std::uint64_t bytes);
 
     // Lets long messages be copied once (SingleCopy::prove, to be tried on all ranks alike): the same answer on all ranks.
@@ -298,7 +298,7 @@ private:
     std::byte* lines_;  // rank 0's first ring
     std::size_t buffer_bytes_;
     std::size_t area_bytes_;
-    std::size_t touched_bytes_ = 0;  // of this rank's area
+    std::uint64_t touched_bytes_ = 0;  // the places of messages of so many are touched
     int rank_;
     int ranks_;
     Waiting waiting_;

@@ -24,7 +24,7 @@
 // A message need not be as long as who receives it thinks: every fragment is held against what is left of the room before it is
 // copied, what does not fit is dropped, and the message is complete with the fragment that its sender calls the last one.
 //
-// Memory: ranks * 4.1 KB of lanes and grants, and the cells, for each rank; pages that no message has touched cost nothing.
+// Memory: ranks * 4.1 KB of lanes and grants, and the cells, for each rank; pages that no message has touched cost nothing (touch_cells).
 #pragma once
 
 #include <array>

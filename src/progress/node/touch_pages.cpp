@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "progress/node/touch_pages.hpp"
 
-#include <sys/mman.h>
-
 #include <atomic>
-#include <cerrno>
 
 #include "progress/node/memory_units.hpp"
 
 namespace hcoll {
 
-namespace {
-
-#if defined(MADV_POPULATE_WRITE)
-constexpr int populate_write = MADV_POPULATE_WRITE;
-#else
-constexpr int populate_write = 23;  // of Linux 5.14, whichever headers there are
-#endif
-
-}  // namespace
-
-void touch_pages(std::byte* first_page, std::size_t bytes) {
-    if (madvise(first_page, bytes, populate_write) == 0 || errno != EINVAL) return;
-    for (std::size_t at = 0; at < bytes; at += page_bytes)
-        std::atomic_ref(reinterpret_cast<unsigned char&>(first_page[at])).fetch_or(0, std::memory_order_relaxed);
+// Byte by byte, since not every system does, and some emulators only seem to do, what MADV_POPULATE_WRITE says.
+void touch_pages(std::byte* first, std::size_t bytes) {
+    const auto touch = [&](std::size_t at) {
+        std::atomic_ref(reinterpret_cast<unsigned char&>(first[at])).fetch_or(0, std::memory_order_relaxed);
+    };
+    for (std::size_t at = 0; at < bytes; at += page_bytes) touch(at);
+    if (bytes != 0) touch(bytes - 1);
 }
 
 }  // namespace hcoll

@@ -6,7 +6,7 @@
 
 namespace hcoll {
 
-// What is in them stays. Where the system has no memory, the first use tells.
-void touch_pages(std::byte* first_page, std::size_t bytes);
+// All pages of it; what is there stays.
+void touch_pages(std::byte* first, std::size_t bytes);
 
 }  // namespace hcoll
