@@ -205,7 +205,8 @@ def run_deaths(arguments, folder):
     """A rank that is killed, or aborts, leaves what it has noted, and hcoll-info reads it."""
     for end in ("kill", "abort"):
         job = Job(arguments, os.path.join(folder, end), (), ["--end", end])
-        expect(job.status != 0, f"{end}: the job ends", job.output)
+        # MPICH 4.2's launcher says now and then that all is well where ranks have aborted.
+        expect(job.status != 0 or "Abort(" in job.output, f"{end}: the job ends", job.output)
         left = job.files(".json") + job.files(".events")
         # One that is killed between the two has left both.
         expect(len({name.split(".")[0] for name in left}) == RANKS, f"{end}: something of each rank is left", str(left))

@@ -5,7 +5,9 @@
 // between, whatever else moves it: what they wait for may be just that. Others are taken apart only where nothing else would
 // move it (Background::calls_must_move). MPI_Waitall is never made of MPI_Testall, nor, if it can be helped, MPI_Waitany of
 // MPI_Testany: in MPICH 4.0 those fail for its own persistent collectives.
+#include <atomic>
 #include <climits>
+#include <cstdint>
 #include <new>
 #include <vector>
 
@@ -78,11 +80,25 @@ int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination
     return result != MPI_SUCCESS ? result : finish_both(sending, receiving, source, status);
 }
 
+// Has the program attached a buffer that the MPI library makes (MPI 4.1, section 3.6)? Of its messages MPICH (4.2 to 5.0) says that they have left
+// when it is asked first, whether they have or not.
+std::atomic<bool> has_automatic_buffers{false};
+
+void note_attached(const void* buffer) {
+#if defined(MPI_BUFFER_AUTOMATIC)
+    const void* const automatic = MPI_BUFFER_AUTOMATIC;
+#else
+    const void* const automatic = reinterpret_cast<const void*>(std::intptr_t{-2});  // MPICH's
+#endif
+    if (buffer == automatic) has_automatic_buffers = true;
+}
+
 // `blocking` waits until the messages of a buffer have left. Where the vendor can be asked for that (MPI 4.1, section 3.6), they leave before it is
 // called. Open MPI's calls all move what is in flight anyway, and its 6.0.0rc2 waits in the call that asks.
 template <typename Ask, typename Blocking, typename... Owner>
 int after_buffered(Ask* ask, Blocking&& blocking, Owner... owner) {
-    if (Background::calls_must_move() && ask != nullptr && !vendor_is_openmpi()) [[unlikely]] {
+    if (Background::calls_must_move() && ask != nullptr && !vendor_is_openmpi() && !has_automatic_buffers)
+        [[unlikely]] {
         const int status =
             begin_and_finish(MPI_STATUS_IGNORE, [&](MPI_Request* request) { return ask(owner..., request); });
         if (status != MPI_SUCCESS) return status;
@@ -276,6 +292,36 @@ int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
 }
 
 // ---- messages of MPI_Bsend -----------------------------------------------------------------------------------------------
+
+int wrap_Buffer_attach(void* buffer, int size) {
+    note_attached(buffer);
+    return onward.Buffer_attach(buffer, size);
+}
+
+int wrap_Buffer_attach_c(void* buffer, MPI_Count size) {
+    note_attached(buffer);
+    return onward.Buffer_attach_c(buffer, size);
+}
+
+int wrap_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
+    note_attached(buffer);
+    return onward.Comm_attach_buffer(comm, buffer, size);
+}
+
+int wrap_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size) {
+    note_attached(buffer);
+    return onward.Comm_attach_buffer_c(comm, buffer, size);
+}
+
+int wrap_Session_attach_buffer(Session session, void* buffer, int size) {
+    note_attached(buffer);
+    return onward.Session_attach_buffer(session, buffer, size);
+}
+
+int wrap_Session_attach_buffer_c(Session session, void* buffer, MPI_Count size) {
+    note_attached(buffer);
+    return onward.Session_attach_buffer_c(session, buffer, size);
+}
 
 int wrap_Buffer_detach(void* buffer, int* size) {
     return after_buffered(mpi.Buffer_iflush, [&] { return onward.Buffer_detach(buffer, size); });

@@ -97,6 +97,12 @@ int wrap_Sendrecv_c(const void* send, MPI_Count send_count, MPI_Datatype send_ty
                     MPI_Comm comm, MPI_Status* status);
 int wrap_Sendrecv_replace_c(void* buffer, MPI_Count count, MPI_Datatype type, int destination, int send_tag, int source,
                             int receive_tag, MPI_Comm comm, MPI_Status* status);
+int wrap_Buffer_attach(void* buffer, int size);
+int wrap_Buffer_attach_c(void* buffer, MPI_Count size);
+int wrap_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size);
+int wrap_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size);
+int wrap_Session_attach_buffer(Session session, void* buffer, int size);
+int wrap_Session_attach_buffer_c(Session session, void* buffer, MPI_Count size);
 int wrap_Buffer_detach(void* buffer, int* size);
 int wrap_Buffer_detach_c(void* buffer, MPI_Count* size);
 int wrap_Buffer_flush();

@@ -162,6 +162,12 @@ std::string load_vendor(void* handle) {
     load(handle, "PMPI_Comm_create_from_group", mpi.Comm_create_from_group);
     load(handle, "PMPI_Intercomm_create_from_groups", mpi.Intercomm_create_from_groups);
     load(handle, "PMPI_Parrived", mpi.Parrived);
+    load(handle, "PMPI_Buffer_attach", mpi.Buffer_attach);
+    load(handle, "PMPI_Buffer_attach_c", mpi.Buffer_attach_c);
+    load(handle, "PMPI_Comm_attach_buffer", mpi.Comm_attach_buffer);
+    load(handle, "PMPI_Comm_attach_buffer_c", mpi.Comm_attach_buffer_c);
+    load(handle, "PMPI_Session_attach_buffer", mpi.Session_attach_buffer);
+    load(handle, "PMPI_Session_attach_buffer_c", mpi.Session_attach_buffer_c);
     load(handle, "PMPI_Buffer_detach", mpi.Buffer_detach);
     load(handle, "PMPI_Buffer_detach_c", mpi.Buffer_detach_c);
     load(handle, "PMPI_Buffer_flush", mpi.Buffer_flush);

@@ -73,6 +73,12 @@ struct Vendor {
     int (*Intercomm_create_from_groups)(MPI_Group, int, MPI_Group, int, const char*, MPI_Info, MPI_Errhandler,
                                         MPI_Comm*) = nullptr;
     int (*Parrived)(MPI_Request, int, int*) = nullptr;
+    int (*Buffer_attach)(void*, int) = nullptr;
+    int (*Buffer_attach_c)(void*, MPI_Count) = nullptr;
+    int (*Comm_attach_buffer)(MPI_Comm, void*, int) = nullptr;
+    int (*Comm_attach_buffer_c)(MPI_Comm, void*, MPI_Count) = nullptr;
+    int (*Session_attach_buffer)(Session, void*, int) = nullptr;
+    int (*Session_attach_buffer_c)(Session, void*, MPI_Count) = nullptr;
     int (*Buffer_detach)(void*, int*) = nullptr;
     int (*Buffer_detach_c)(void*, MPI_Count*) = nullptr;
     int (*Buffer_flush)() = nullptr;
