@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/letters.hpp"
 #include "calls.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/communicator/communicator.hpp"

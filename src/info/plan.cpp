@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/letters.hpp"
 #include "info/draw_plan.hpp"
 #include "info/mistake.hpp"
 #include "topology/draw_placement.hpp"

@@ -79,8 +79,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 Problem VirtualLayout::parse(std::string_view text, VirtualLayout& layout) {
     if (text.find('/') != std::string_view::npos) return parse_file(std::string(text), layout);
-    std::string lower(text);
-    for (char& letter : lower) letter = lower_of(letter);
+    const std::string lower = to_lower(text);
     if (lower == "auto") {
         layout = VirtualLayout();
         return std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/letters.hpp"
 #include "tuning/rules.hpp"
 #include "tuning/split_tree.hpp"
 #include "tuning/text.hpp"

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/letters.hpp"
 #include "tuning/text.hpp"
 
 namespace hcoll {

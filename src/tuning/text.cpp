@@ -11,18 +11,6 @@
 
 namespace hcoll {
 
-std::string to_lower(std::string_view text) {
-    std::string lower(text);
-    std::transform(lower.begin(), lower.end(), lower.begin(), lower_of);
-    return lower;
-}
-
-std::string to_upper(std::string_view text) {
-    std::string upper(text);
-    std::transform(upper.begin(), upper.end(), upper.begin(), upper_of);
-    return upper;
-}
-
 std::optional<double> parse_real(std::string_view text) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

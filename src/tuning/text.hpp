@@ -35,10 +35,6 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-// Of A to Z alone, whatever the application's locale has.
-std::string to_lower(std::string_view text);
-std::string to_upper(std::string_view text);
-
 // "a, b or c"
 std::string alternatives(std::span<const std::string_view> words);
 

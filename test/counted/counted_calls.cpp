@@ -87,11 +87,11 @@ void call(NodeCollectives& node, Collective collective, std::size_t bytes, int r
 namespace {
 
 Counts count_as(const Placement& known, const Placement& placement, Collective collective, std::size_t bytes, int root,
-                const Weights& weights, int calls = 1) {
+                const Weights& weights, Pace pace, int calls = 1) {
     const int ranks = placement.ranks();
     // As by default; where nothing is in blocks, as little as there can be.
     const std::size_t buffer_bytes = bytes > NodeCollectives::short_bytes ? 512 << 10 : 64 << 10;
-    return count(placement, NodeCollectives::segment_bytes(ranks, buffer_bytes), weights,
+    return count(placement, NodeCollectives::segment_bytes(ranks, buffer_bytes), weights, pace,
                  [&](std::byte* memory, int rank) {
                      auto node = std::make_shared<NodeCollectives>(memory, buffer_bytes, known, rank,
                                                                    Waiting(
@@ -106,18 +106,18 @@ Counts count_as(const Placement& known, const Placement& placement, Collective c
 
 Counts count_call(const Placement& placement, Collective collective, std::size_t bytes, int root,
                   const Weights& weights) {
-    return count_as(placement, placement, collective, bytes, root, weights);
+    return count_as(placement, placement, collective, bytes, root, weights, Pace::until_it_waits);
 }
 
 Counts count_call_as(const Placement& known, const Placement& placement, Collective collective, std::size_t bytes,
-                     int root) {
-    return count_as(known, placement, collective, bytes, root, one_each);
+                     int root, Pace pace) {
+    return count_as(known, placement, collective, bytes, root, one_each, pace);
 }
 
 double transfers_for_places(const Placement& placement, Collective collective, std::size_t bytes, int root) {
     constexpr int calls = 192;  // three times around the longest ring, so that where it begins does not matter
-    const Counts all = count_as(placement, placement, collective, bytes, root, one_each, calls);
-    const Counts one = count_as(placement, placement, collective, bytes, root, one_each);
+    const Counts all = count_as(placement, placement, collective, bytes, root, one_each, Pace::until_it_waits, calls);
+    const Counts one = count_call(placement, collective, bytes, root);
     return static_cast<double>(all.all_transfers()) / calls - static_cast<double>(one.all_transfers());
 }
 

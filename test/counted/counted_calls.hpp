@@ -15,7 +15,7 @@ Counts count_call(const Placement& placement, Collective collective, std::size_t
                   const Weights& weights = one_each);
 // The same by ranks that take the node for one of `known` parts only.
 Counts count_call_as(const Placement& known, const Placement& placement, Collective collective, std::size_t bytes,
-                     int root);
+                     int root, Pace pace = Pace::until_it_waits);
 
 // How many lines more a call transfers, on average of a long row of them, since ranks look whether places may be used again.
 double transfers_for_places(const Placement& placement, Collective collective, std::size_t bytes, int root);

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <numeric>
+#include <unordered_map>
 #include <vector>
 
 #include "../model/model_checker.hpp"
@@ -31,12 +31,13 @@ struct Line {
     int writer = -1;
     int chain = 0;  // behind which it was written
     int turns = 0;
-    int queue = 0;             // likewise; when it has been handed to all who came so far
-    std::vector<int> holders;  // of this version; the writer is the first
+    int queue = 0;            // likewise; when it has been handed to all who came so far
+    std::vector<int> givers;  // of this version: the first rank of each cache that has it, the writer before all others
+    int readers = 0;
 };
 
 struct Rank {
-    std::map<Location, std::uint64_t> seen;  // versions
+    std::unordered_map<Location, std::uint64_t> seen;  // versions
     int chain = 0;
     int turns = 0;
     int queue = 0;
@@ -53,9 +54,10 @@ struct Rank {
 
 class Count {
 public:
-    Count(const Placement& placement, std::size_t bytes, const Weights& weights)
+    Count(const Placement& placement, std::size_t bytes, const Weights& weights, Pace pace)
         : placement_(placement),
           weights_(weights),
+          pace_(pace),
           bytes_(rounded_up(bytes, page_bytes)),
           memory_(static_cast<std::byte*>(std::aligned_alloc(page_bytes, bytes_))),
           out_(static_cast<std::size_t>(placement.caches_of_node(0))),
@@ -105,6 +107,7 @@ public:
         }
         rank.vain = 0;
         rank.looks_at = at;
+        if (pace_ == Pace::flag_by_flag) swapcontext(&rank.context, &between_);
     }
     void give_turn() {
         Rank& rank = *ranks_[static_cast<std::size_t>(running_)];
@@ -131,25 +134,28 @@ private:
     }
     void read_line(Location at) {
         Rank& rank = *ranks_[static_cast<std::size_t>(running_)];
-        if (!is_new(rank, at)) return;
-        Line& line = lines_[at];
-        rank.seen[at] = line.version;
+        const auto found = lines_.find(at);
+        if (found == lines_.end()) return;
+        Line& line = found->second;
+        std::uint64_t& seen = rank.seen[at];
+        if (seen == line.version) return;
+        seen = line.version;
         std::size_t nearest = distances;
         int giver = 0;
-        for (const int holder : line.holders) {
-            const std::size_t far = distance(placement_, holder, running_);
+        for (const int each : line.givers) {
+            const std::size_t far = distance(placement_, each, running_);
             if (far >= nearest) continue;
             nearest = far;
-            giver = holder;
+            giver = each;
             if (far == 0) break;
         }
         ++counts_.transfers[nearest];
         if (nearest > 0) {
             ++out_[static_cast<std::size_t>(placement_.cache_of(giver))];
             ++in_[static_cast<std::size_t>(placement_.cache_of(running_))];
+            line.givers.push_back(running_);
         }
-        line.holders.push_back(running_);
-        counts_.readers = std::max(counts_.readers, static_cast<int>(line.holders.size()) - 1);
+        counts_.readers = std::max(counts_.readers, ++line.readers);
         rank.chain = std::max(rank.chain, line.chain + weights_[nearest]);
         rank.turns = std::max(rank.turns, line.turns) + weights_[nearest];
         rank.queue = line.queue = std::max(rank.queue, line.queue) + weights_[nearest];
@@ -158,10 +164,11 @@ private:
         Rank& rank = *ranks_[static_cast<std::size_t>(running_)];
         read_line(at);  // of a line, a part is written
         Line& line = lines_[at];
-        if (line.writer != running_ || line.holders.size() > 1) {
+        if (line.writer != running_ || line.readers > 0) {
             ++line.version;
             line.writer = running_;
-            line.holders.assign(1, running_);
+            line.givers.assign(1, running_);
+            line.readers = 0;
         }
         rank.seen[at] = line.version;
         line.chain = rank.chain;
@@ -200,11 +207,12 @@ private:
 
     const Placement& placement_;
     Weights weights_;
+    Pace pace_;
     std::size_t bytes_;
     std::byte* memory_;
     std::vector<std::uint64_t> out_;  // by cache
     std::vector<std::uint64_t> in_;
-    std::map<Location, Line> lines_;
+    std::unordered_map<Location, Line> lines_;
     std::vector<std::unique_ptr<Rank>> ranks_;
     Counts counts_;
     ucontext_t between_{};
@@ -227,9 +235,9 @@ std::uint64_t Counts::all_transfers() const {
     return std::accumulate(transfers.begin(), transfers.end(), std::uint64_t{0});
 }
 
-Counts count(const Placement& placement, std::size_t bytes, const Weights& weights,
+Counts count(const Placement& placement, std::size_t bytes, const Weights& weights, Pace pace,
              const std::function<Work(std::byte* memory, int rank)>& prepare) {
-    Count one(placement, bytes, weights);
+    Count one(placement, bytes, weights, pace);
     counting = &one;
     const Counts found = one.run(prepare);
     counting = nullptr;

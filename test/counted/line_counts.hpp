@@ -2,7 +2,8 @@
 // Counts the cache lines that the ranks of a node have from one another: by how far, by what waits for what, and by how many read the same.
 //
 // The ranks run the library's own source, compiled with -fsanitize=thread; the compiler's calls for each access (test/model/instrumentation.cpp)
-// end here. They take turns on one core: one goes on until it has looked several times in vain at the same line. Of each line that was told of:
+// end here. They take turns on one core: one goes on until it has looked several times in vain at the same line, or until it has looked at any flag. Of each
+// line that was told of:
 //
 //   transfer   a rank reads a line that another one has written since it last had it. Looking at what has not changed costs nothing: a rank
 //              that waits has the old line
@@ -49,7 +50,8 @@ struct Counts {
 // All ranks of a placement on one node, on memory of so many bytes, which are 0 at the beginning: each call of `prepare(memory, rank)` gives what
 // that rank does, which all do twice: first uncounted, so that nothing is for the first time; then counted.
 using Work = std::function<void()>;
-Counts count(const Placement& placement, std::size_t bytes, const Weights& weights,
+enum class Pace { until_it_waits, flag_by_flag };
+Counts count(const Placement& placement, std::size_t bytes, const Weights& weights, Pace pace,
              const std::function<Work(std::byte* memory, int rank)>& prepare);
 
 }  // namespace hcoll::counted

@@ -297,10 +297,11 @@ void call(Side& side, Collective collective, int ranks, int rank) {
 template <typename Of>
 Counts counted(const Placement& placement, Collective collective, const Weights& weights) {
     const int ranks = placement.ranks();
-    return count(placement, Of::lines(ranks) * sizeof(Line), weights, [&](std::byte* memory, int rank) {
-        auto side = std::make_shared<Of>(memory, placement, rank);
-        return [=] { call(*side, collective, ranks, rank); };
-    });
+    return count(placement, Of::lines(ranks) * sizeof(Line), weights, Pace::until_it_waits,
+                 [&](std::byte* memory, int rank) {
+                     auto side = std::make_shared<Of>(memory, placement, rank);
+                     return [=] { call(*side, collective, ranks, rank); };
+                 });
 }
 
 }  // namespace

@@ -381,6 +381,97 @@ TEST(LineCounts, OfLongMessagesAreFewWhereTheyAreDear) {
     }
 }
 
+// Long portions: of gather, scatter and allgather. In multiples of all portions together, beside what there has to be at least: each rank has each line
+// that it needs from the nearest rank that has it, and each of the other caches has it once.
+constexpr std::size_t long_portion = NodeCollectives::short_bytes + 64;
+constexpr std::pair<const char*, Collective> portion_calls[] = {
+    {"gather", Collective::gather}, {"scatter", Collective::scatter}, {"allgather", Collective::allgather}};
+
+struct Least {
+    std::array<double, distances> transfers{};
+    double most_out = 0;
+    double most_in = 0;
+};
+
+// Of ranks that are within that distance of one another, those before which there is none: how many such sets there are.
+int sets_within(const Placement& placement, std::size_t far) {
+    int sets = 0;
+    for (int rank = 0; rank < placement.ranks(); ++rank) {
+        bool is_first = true;
+        for (int before = 0; before < rank && is_first; ++before) is_first = distance(placement, before, rank) > far;
+        sets += is_first ? 1 : 0;
+    }
+    return sets;
+}
+
+// What each rank has to be told of the others, or rank 0 of all, or each by rank 0. Caches have as many ranks each.
+Least least(const Placement& placement, Collective collective) {
+    const int ranks = placement.ranks();
+    Least counts;
+    if (collective == Collective::allgather) {
+        for (std::size_t far = 0; far < distances; ++far) {
+            const int inner = far == 0 ? ranks : sets_within(placement, far - 1);
+            counts.transfers[far] = inner - sets_within(placement, far);
+        }
+        const double caches = placement.caches_of_node(0);
+        counts.most_out = counts.most_in = (caches - 1) / caches;
+        return counts;
+    }
+    for (int rank = 1; rank < ranks; ++rank) counts.transfers[distance(placement, 0, rank)] += 1.0 / ranks;
+    const double of_others = 1 - counts.transfers[0] - 1.0 / ranks;
+    const double of_one_cache = placement.caches_of_node(0) == 1 ? 0 : 1.0 / placement.caches_of_node(0);
+    const bool is_gather = collective == Collective::gather;
+    counts.most_in = is_gather ? of_others : of_one_cache;
+    counts.most_out = is_gather ? of_one_cache : of_others;
+    return counts;
+}
+
+std::string hundredths(double number) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.2f", number);
+    return text.data();
+}
+
+// Ways through the node's parts would make nothing of it less, so there are none: a portion goes straight to who needs it. What is less is what leaves one
+// cache where ranks do not go by their numbers (NodeLevels::visit_others).
+TEST(LineCounts, OfLongPortionsAreAsFewAsThereCanBe) {
+    std::string table =
+        "| node | collective | in a cache | between caches | between packages | into a cache | out of a cache | by "
+        "numbers |\n"
+        "| --- | --- | --- | --- | --- | --- | --- | --- |\n";
+    for (const Machine& machine : machines) {
+        const Placement placement = placed(machine.layout);
+        const Placement of_one_part = Placement::one_node(placement.ranks());
+        const double lines = static_cast<double>(long_portion) * placement.ranks() / 64;
+        const auto in_wholes = [&](std::uint64_t counted) { return static_cast<double>(counted) / lines; };
+        for (const auto& [name, collective] : portion_calls) {
+            const auto count_by = [&, what = collective](const Placement& known) {
+                return count_call_as(known, placement, what, long_portion, 0, Pace::flag_by_flag);
+            };
+            const Counts counts = count_by(placement);
+            const Least bound = least(placement, collective);
+            const std::string what = std::string(name) + " on " + machine.name;
+            table += collective == Collective::gather ? "| " + std::string(machine.name) + " | " : "| | ";
+            table += std::string(name) + " |";
+            const auto compare = [&](double counted, double at_least, double flags) {
+                table += " " + hundredths(counted) + ", " + hundredths(at_least) + " |";
+                EXPECT_GE(counted, at_least - 1e-9) << what;
+                EXPECT_LE(counted, 1.02 * at_least + flags) << what;
+            };
+            // A scatter's ranks look at its root's flag until their portion is there; else each flag is seen a few times.
+            compare(in_wholes(counts.transfers[0]), bound.transfers[0], collective == Collective::scatter ? 0.2 : 0.02);
+            compare(in_wholes(counts.transfers[1] + counts.transfers[2]), bound.transfers[1] + bound.transfers[2],
+                    0.02);
+            compare(in_wholes(counts.transfers[3]), bound.transfers[3], 0.02);
+            compare(in_wholes(counts.most_in), bound.most_in, 0.02);
+            compare(in_wholes(counts.most_out), bound.most_out, 0.02);
+            const bool has_orders = collective == Collective::allgather && placement.caches_of_node(0) > 1;
+            table += (has_orders ? " " + hundredths(in_wholes(count_by(of_one_part).most_out)) : "") + " |\n";
+        }
+    }
+    expect_in_the_document(table);
+}
+
 // What is compared with the designs of others, of 8 bytes from or to rank 0.
 constexpr std::pair<const char*, Collective> short_calls[] = {{"bcast", Collective::bcast},
                                                               {"reduce", Collective::reduce},

@@ -128,6 +128,22 @@ void expect_ways(const std::vector<NodeLevels>& all) {
     }
 }
 
+std::vector<int> visited_by(const NodeLevels& levels) {
+    std::vector<int> others;
+    levels.visit_others([&](int other) { others.push_back(other); });
+    return others;
+}
+
+void expect_to_visit_all_others(const std::vector<NodeLevels>& all) {
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        std::vector<int> visited = visited_by(all[rank]);
+        visited.push_back(static_cast<int>(rank));
+        std::sort(visited.begin(), visited.end());
+        for (std::size_t other = 0; other < all.size(); ++other) ASSERT_EQ(visited.at(other), static_cast<int>(other));
+        EXPECT_EQ(visited.size(), all.size());
+    }
+}
+
 TEST(NodeLevels, AreTheSameForAllRanksOfAnyPlacement) {
     std::mt19937_64 random(test_seed());
     int divided = 0;
@@ -135,6 +151,7 @@ TEST(NodeLevels, AreTheSameForAllRanksOfAnyPlacement) {
         const int ranks = 2 + static_cast<int>(random() % 40);
         const int undivided_ranks = 1 + static_cast<int>(random() % 8);
         const std::vector<NodeLevels> all = levels_of(random_placement(ranks, random), undivided_ranks);
+        expect_to_visit_all_others(all);
         if (!all.front().is_divided()) continue;
         ++divided;
         expect_levels_to_fit(all);
@@ -159,6 +176,32 @@ TEST(NodeLevels, FollowCachesSocketsAndPackages) {
     EXPECT_EQ(parts_of("1x72", 20), (Parts{}));
     EXPECT_EQ(parts_of("1x2x4", 1), (Parts{}));          // 8 ranks are not divided
     EXPECT_EQ(parts_of("1x2x1x2x3", 1), (Parts{6, 2}));  // nor those of a package that has no more
+}
+
+// So that none is in another's way: at any time each rank is visited by one, and the ranks of a cache are at one cache.
+TEST(NodeLevels, LetRanksVisitOneAnotherWithoutMeeting) {
+    const std::vector<NodeLevels> small = levels_of(placed("1x2x1x2x2"), 1);
+    EXPECT_EQ(visited_by(small[0]), (std::vector<int>{1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(visited_by(small[1]), (std::vector<int>{0, 3, 2, 5, 4, 7, 6}));
+    EXPECT_EQ(visited_by(small[2]), (std::vector<int>{3, 0, 1, 6, 7, 4, 5}));
+    EXPECT_EQ(visited_by(small[3]), (std::vector<int>{2, 1, 0, 7, 6, 5, 4}));
+    for (const char* layout : {"1x2x1x8x8", "1x2x4x2x8", "1x2x48", "1x2x2x1x18", "1x3x1x5x7"}) {
+        const Placement placement = placed(layout);
+        std::vector<std::vector<int>> ways;
+        for (const NodeLevels& levels : levels_of(placement, undivided)) ways.push_back(visited_by(levels));
+        for (std::size_t step = 0; step < ways.front().size(); ++step) {
+            std::vector<bool> is_visited(ways.size(), false);
+            std::vector<int> cache_at(at_index(placement.caches_of_node(0)), -1);
+            for (std::size_t rank = 0; rank < ways.size(); ++rank) {
+                const int other = ways[rank].at(step);
+                EXPECT_FALSE(is_visited[at_index(other)]) << layout << ", step " << step;
+                is_visited[at_index(other)] = true;
+                int& cache = cache_at[at_index(placement.cache_of(static_cast<int>(rank)))];
+                if (cache < 0) cache = placement.cache_of(other);
+                EXPECT_EQ(cache, placement.cache_of(other)) << layout << ", step " << step;
+            }
+        }
+    }
 }
 
 // Where parts are alike, what a rank combines is of its own share of the level below, and it is the only one that reads that.

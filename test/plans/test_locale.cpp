@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/letters.hpp"
 #include "intercept/entry/flavour.h"
 #include "topology/virtual_layout.hpp"
 #include "tuning/table.hpp"

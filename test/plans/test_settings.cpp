@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include "base/letters.hpp"
 #include "tuning/rules.hpp"
 #include "tuning/selection.hpp"
 #include "tuning/settings.hpp"

@@ -14,7 +14,7 @@ namespace {
 // That has such calls run the same.
 std::string setting_text(const CallDescription& call, std::string_view what) {
     std::string text = call.form == CallForm::blocking ? "LIBHCOLL_" : "LIBHCOLL_I";
-    for (const char letter : name_of(call.collective)) text += upper_of(letter);
+    text += to_upper(name_of(call.collective));
     return text + "=" + std::string(what);
 }
 

@@ -69,10 +69,7 @@ void NodeCollectives::take_portions(std::uint64_t operation, const NodeBuffer& p
                                     std::size_t bytes) {
     const ShortMessage message = place_of(operation, bytes);
     keep_own(portion, 0, whole, offset_of(rank_, bytes), bytes);
-    for (int step = 1; step < ranks_; ++step) {
-        const int each = (rank_ + step) % ranks_;
-        whole.take(offset_of(each, bytes), bytes, read(each, message));
-    }
+    levels_.visit_others([&](int each) { whole.take(offset_of(each, bytes), bytes, read(each, message)); });
 }
 
 // ---- gather ----
@@ -338,11 +335,10 @@ void NodeCollectives::allgather_blocks(const NodeBuffer& portion, const NodeBuff
         if (index + 1 < blocks.count) copy_in(index + 1);
         const std::uint64_t number = blocks.first + index;
         if (index != 0) wait_for_all_ready(number);
-        for (int step = 1; step < ranks_; ++step) {
-            const int each = (rank_ + step) % ranks_;
+        levels_.visit_others([&](int each) {
             if (index == 0) wait_for_first_block(each, number, bytes, header);
             whole.take(offset_of(each, bytes) + blocks.offset(index), blocks.length(index), block(each, number));
-        }
+        });
         finish_block(number);
     }
     block_readers_.learn(blocks.first);

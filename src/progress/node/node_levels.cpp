@@ -83,8 +83,8 @@ std::size_t NodeLevels::Share::border(int number, std::size_t elements, std::siz
     return std::min(first, elements) * element_bytes;
 }
 
-NodeLevels::NodeLevels(const Placement& placement, int rank, int undivided) : rank_(rank) {
-    const int ranks = placement.ranks();
+NodeLevels::NodeLevels(const Placement& placement, int rank, int undivided) : rank_(rank), ranks_(placement.ranks()) {
+    const int ranks = ranks_;
     check(placement.nodes() == 1 && ranks > 1 && ranks <= std::numeric_limits<std::uint16_t>::max() && undivided > 0,
           "levels are of the ranks of one node");
     if (ranks <= undivided) return;

@@ -21,6 +21,14 @@
 //
 //   8 caches of a package     0 -> 1 2     1 -> 3 4     2 -> 5 6     3 -> 7
 //
+// Where every rank reads what every other one has (an allgather), each goes from part to part, from its own on, and in each part begins where it is in its
+// own. So at any time the ranks of each cache are at another cache, and what comes from another package is fetched by a different cache of this one, for
+// all of its caches. Were all to go by the numbers of ranks, one cache would fetch everything, and all others have it from there. The ranks after themselves,
+// 2 packages of 2 caches of 2 cores:
+//
+//   rank 0    1 | 2 3 | 4 5 | 6 7        rank 2    3 | 0 1 | 6 7 | 4 5
+//   rank 1    0 | 3 2 | 5 4 | 7 6        rank 3    2 | 1 0 | 7 6 | 5 4
+//
 // Operands are combined in the order of parts, and of ranks in them (nested_combination.hpp).
 //
 // Source: slices that are owned inside each NUMA node first: Luo 2020 (thesis), section 5.2.2 (SOLO); levels of the machine: XHC (Katevenis et al. 2022).
@@ -93,6 +101,10 @@ public:
     template <typename Visit>
     int pass_on(int root, Visit&& visit) const;
 
+    // Visits all other ranks, each in an order of its own; where nothing is divided, in that of ranks.
+    template <typename Visit>
+    void visit_others(Visit&& visit) const;
+
     // By position; of how many levels, not counting the one of all ranks, the rank there shares a part with the one before it.
     int rank_at(int position) const { return order_[static_cast<std::size_t>(position)]; }
     std::size_t parts_shared(int position) const { return shared_[static_cast<std::size_t>(position)]; }
@@ -101,7 +113,12 @@ private:
     // Which of a level's parts has that position.
     std::size_t part_of(const Level& level, int position) const;
 
+    // The positions [begin, end) are a part around which there are `around` others; begins with the part within it that has position `from`.
+    template <typename Visit>
+    void visit_part(int begin, int end, std::size_t around, int from, Visit& visit) const;
+
     int rank_;
+    int ranks_;
     std::vector<Level> levels_;
     std::vector<int> readers_;
     std::vector<std::uint16_t> order_;
@@ -132,6 +149,34 @@ int NodeLevels::pass_on(int root, Visit&& visit) const {
         if (own > 0) return own <= 2 ? leader : level.leaders[(first + (own - 1) / 2) % parts];
     }
     return rank_;
+}
+
+template <typename Visit>
+void NodeLevels::visit_others(Visit&& visit) const {
+    if (is_divided()) return visit_part(0, ranks_, 0, positions_[static_cast<std::size_t>(rank_)], visit);
+    for (int step = 1; step < ranks_; ++step) visit((rank_ + step) % ranks_);
+}
+
+template <typename Visit>
+void NodeLevels::visit_part(int begin, int end, std::size_t around, int from, Visit& visit) const {
+    if (end - begin == 1) {
+        if (rank_at(begin) != rank_) visit(rank_at(begin));
+        return;
+    }
+    const auto end_of = [&](int part) {
+        do ++part;
+        while (part < end && parts_shared(part) > around);
+        return part;
+    };
+    int first = from;
+    while (first > begin && parts_shared(first) > around) --first;
+    const int first_size = end_of(first) - first;
+    int part = first;
+    do {
+        const int part_end = end_of(part);
+        visit_part(part, part_end, around + 1, part + (from - first) * (part_end - part) / first_size, visit);
+        part = part_end == end ? begin : part_end;
+    } while (part != first);
 }
 
 }  // namespace hcoll

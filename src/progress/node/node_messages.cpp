@@ -72,14 +72,18 @@ std::byte* NodeMessages::cell(int rank, std::uint8_t index) const {
     return area_base(rank) + head_bytes_ + index * cell_bytes_;
 }
 
+std::unique_ptr<NodeMessages::Peer> NodeMessages::make_peer() { return std::make_unique<Peer>(); }
+
 void NodeMessages::begin(std::uint32_t first_tag) {
     first_tag_ = first_tag;
     outcome_ = 0;
     // After an error something may be left of the collective before.
     if (std::exchange(unexpected_, 0) == 0) return;
     for (int from = 0; from < ranks_; ++from) {
-        for (const Unexpected& each : peer(from).unexpected) drop(from, each.fragment);
-        peer(from).unexpected.clear();
+        Peer* sender = peers_[static_cast<std::size_t>(from)].get();
+        if (sender == nullptr) continue;
+        for (const Unexpected& each : sender->unexpected) drop(from, each.fragment);
+        sender->unexpected.clear();
     }
 }
 
@@ -120,9 +124,9 @@ Status NodeMessages::progress(std::vector<Token>& completed) {
 // Of what is waited for.
 bool NodeMessages::has_news() const {
     return std::any_of(expected_.begin(), expected_.end(), [this](int from) {
-        const Line& line = next_line(from);
-        return line.number.load(std::memory_order_acquire) == peers_[static_cast<std::size_t>(from)].taken + 1 &&
-               !is_later(line.tag);
+        const Peer& sender = *peers_[static_cast<std::size_t>(from)];
+        const Line& line = next_line(from, sender);
+        return line.number.load(std::memory_order_acquire) == sender.taken + 1 && !is_later(line.tag);
     });
 }
 
@@ -155,9 +159,10 @@ void NodeMessages::abandon() {
                 release(rank_, message.cell_of[fragment % most_cells_of_message]);
     }
     active_ = 0;
-    for (Peer& each : peers_) {
-        each.posted.clear();
-        each.expected = false;
+    for (const std::unique_ptr<Peer>& each : peers_) {
+        if (each == nullptr) continue;
+        each->posted.clear();
+        each->expected = false;
     }
     expected_.clear();
     finished_.clear();

@@ -31,6 +31,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "progress/engine/engine.hpp"
@@ -200,14 +201,20 @@ private:
     Lane& lane(int from, int to) const;
     Receipts& receipts(int of, int from) const;
     std::byte* cell(int rank, std::uint8_t index) const;
-    Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+    Peer& peer(int rank) {
+        std::unique_ptr<Peer>& each = peers_[static_cast<std::size_t>(rank)];
+        if (each == nullptr) [[unlikely]]
+            each = make_peer();
+        return *each;
+    }
+    static std::unique_ptr<Peer> make_peer();
 
     std::uint64_t units_of_fragment(const Elements& elements) const { return cell_bytes_ / elements.bytes; }
     bool has_room(int to);
     bool has_news() const;
     void ring(int to) const;
-    const Line& next_line(int from) const {
-        return lane(from, rank_).lines[peers_[static_cast<std::size_t>(from)].taken % lane_lines];
+    const Line& next_line(int from, const Peer& sender) const {
+        return lane(from, rank_).lines[sender.taken % lane_lines];
     }
     std::uint64_t push(int to, std::uint32_t tag, std::uint64_t bytes, std::uint8_t cell, bool is_last,
                        const std::byte* data);
@@ -250,7 +257,8 @@ private:
     int idle_ = 0;
     NodePeers* peers_of_node_;
     Status outcome_ = 0;
-    std::vector<Peer> peers_;
+    std::vector<std::unique_ptr<Peer>>
+        peers_;                       // by rank; those that there were messages with, since a rank talks to few of many
     std::vector<int> expected_;       // from whom something is expected
     std::vector<Outgoing> outgoing_;  // the first active_ are in use
     std::size_t active_ = 0;

@@ -109,7 +109,7 @@ Status NodeMessages::take(int from, const Line& line) {
 
 bool NodeMessages::take_line(int from, std::uint32_t tag, std::byte* data, std::uint64_t bytes) {
     Peer& sender = peer(from);
-    const Line& line = next_line(from);
+    const Line& line = next_line(from, sender);
     if (line.number.load(std::memory_order_acquire) != sender.taken + 1) return false;
     if (line.tag != tag || line.bytes != bytes || line.cell != no_cell || !line.is_last) return false;
     if (bytes > inline_bytes || !sender.posted.empty() || !sender.unexpected.empty()) return false;
@@ -123,7 +123,7 @@ Status NodeMessages::poll(int from) {
     const std::uint64_t before = sender.taken;
     Status status = 0;
     while (status == 0) {
-        const Line& line = next_line(from);
+        const Line& line = next_line(from, sender);
         if (line.number.load(std::memory_order_acquire) != sender.taken + 1 || is_later(line.tag)) break;
         status = take(from, line);
         ++sender.taken;

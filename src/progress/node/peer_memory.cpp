@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <new>
 #include <vector>
 
@@ -58,6 +59,15 @@ private:
 
 void PeerMemory::Free::operator()(std::byte* memory) const {
     ::operator delete[](memory, std::align_val_t{page_bytes});
+}
+
+std::optional<std::uint64_t> PeerMemory::word_at(int rank, std::uint64_t address) {
+    std::uint64_t word = 0;
+    auto* place = reinterpret_cast<std::byte*>(&word);
+    const std::byte* seen = look(rank, address, sizeof word, place);
+    if (seen == nullptr) return std::nullopt;
+    if (seen != place) std::memcpy(place, seen, sizeof word);
+    return word;
 }
 
 std::byte* PeerMemory::pieces(std::size_t bytes) {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace hcoll {
 
@@ -38,6 +39,9 @@ public:
     // To look at what is there: at `place`, where it is copied to, or where it lies, until two other calls for that rank.
     // nullptr where that fails.
     virtual const std::byte* look(int rank, std::uint64_t address, std::size_t bytes, std::byte* place) = 0;
+
+    // A word that is there; nothing where that fails.
+    std::optional<std::uint64_t> word_at(int rank, std::uint64_t address);
 
     // Memory of this process for what is copied from the others, for all communicators that use this: so the same bytes each time. Throws std::bad_alloc.
     std::byte* pieces(std::size_t bytes);

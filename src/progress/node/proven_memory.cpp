@@ -2,7 +2,7 @@
 #include "progress/node/proven_memory.hpp"
 
 #include <cerrno>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 namespace hcoll {
@@ -25,12 +25,9 @@ int ProvenMemory::prove(int rank) {
         if (const int status = memory_->connect(rank, peer.identity.key); status != 0) return status;
         peer.is_connected = true;
     }
-    std::uint64_t word = 0;
-    const std::byte* seen =
-        memory_->look(rank, peer.identity.address, sizeof word, reinterpret_cast<std::byte*>(&word));
-    if (seen == nullptr) return EACCES;
-    if (seen != reinterpret_cast<std::byte*>(&word)) std::memcpy(&word, seen, sizeof word);
-    if (word != peer.identity.word) return ESRCH;
+    const std::optional<std::uint64_t> word = memory_->word_at(rank, peer.identity.address);
+    if (!word) return EACCES;
+    if (*word != peer.identity.word) return ESRCH;
     peer.is_proven = true;
     return 0;
 }

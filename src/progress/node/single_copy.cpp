@@ -163,15 +163,10 @@ bool SingleCopy::test_words(PeerMemory& memory, std::byte* probe, const std::fun
     for (int each = 0; each < ranks_ && is_good; ++each) {
         if (!is_tested(rank_, each)) continue;
         const Desk& theirs = desk(each);
-        std::uint64_t word = 0;
-        const std::byte* seen = memory.look(each, theirs.probe, sizeof word, reinterpret_cast<std::byte*>(&word));
-        if (seen != nullptr && seen != reinterpret_cast<std::byte*>(&word)) std::memcpy(&word, seen, sizeof word);
-        if (seen == nullptr || word != theirs.secret) {
-            is_good = false;
-            continue;
-        }
-        const std::uint64_t answer = answer_of(rank_, word);
-        const std::uint64_t place = theirs.probe + sizeof word * (static_cast<std::uint64_t>(rank_) + 1);
+        is_good = memory.word_at(each, theirs.probe) == theirs.secret;
+        if (!is_good) continue;
+        const std::uint64_t answer = answer_of(rank_, theirs.secret);
+        const std::uint64_t place = theirs.probe + sizeof answer * (static_cast<std::uint64_t>(rank_) + 1);
         is_good = memory.write(each, place, reinterpret_cast<const std::byte*>(&answer), sizeof answer) == 0;
     }
     if (!agree(is_good)) return false;
@@ -375,12 +370,12 @@ bool SingleCopy::allgather(const std::byte* portion, std::byte* whole, std::size
     offer(message, portion, whole, portion == nullptr ? 0 : bytes);
     Leaving leaving(*this, message);
     bool good = whole != nullptr && portion != nullptr;
-    for (int step = 1; step < ranks_ && good; ++step) {
-        const int each = (rank_ + step) % ranks_;
+    levels_.visit_others([&](int each) {
+        if (!good) return;
         const Desk& source = wait_for_offer(each, message);
         good = source.bytes >= bytes &&
                memory_->read(each, source.input, whole + bytes * static_cast<std::size_t>(each), bytes) == 0;
-    }
+    });
     conclude(message, good, {});
     for (int each = 0; each < ranks_; ++each)
         if (!is_good(each, message)) good = false;
