@@ -25,7 +25,7 @@ set(rooms
     "intercept/calls: trace progress/engine progress/background progress/network intercept/types intercept/process intercept/communicator"
     "intercept/observed: base watch trace topology algorithms algorithms/kernels progress/background progress/network intercept/types intercept/process intercept/communicator intercept/calls"
     "intercept/entry: topology progress/network intercept/types intercept/process intercept/communicator intercept/calls intercept/observed"
-    "info: topology algorithms trace tuning intercept/entry"
+    "info: base topology algorithms trace tuning intercept/entry"
     "tuner: base topology algorithms tuning"
     "mpi_abi:"
     "format:"
