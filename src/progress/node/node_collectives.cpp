@@ -56,7 +56,7 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
       waiting_(waiting),
       tree_(placement, rank, flat_ranks),
       levels_(placement, rank, flat_ranks),
-      single_copy_(desks(), rank, levels_, waiting_),
+      single_copy_(area(0).desk, area_bytes_, ranks_, rank, levels_, waiting_),
       operands_(static_cast<std::size_t>(placement.ranks())),
       message_readers_(ranks_, tree_.is_flat()),
       around_(tree_.groups().size() + 1, RankSet(ranks_)),
@@ -69,12 +69,6 @@ NodeCollectives::NodeCollectives(std::byte* base, std::size_t buffer_bytes, cons
         for (const int each : tree_.groups()[i].members) around_[i + 1].add(each);
     }
     for (const int each : levels_.readers()) level_readers_.add(each);
-}
-
-std::vector<std::byte*> NodeCollectives::desks() const {
-    std::vector<std::byte*> list(static_cast<std::size_t>(ranks_));
-    for (int each = 0; each < ranks_; ++each) list[static_cast<std::size_t>(each)] = area(each).desk;
-    return list;
 }
 
 bool NodeCollectives::use_single_copy(std::shared_ptr<PeerMemory> memory) {

@@ -176,7 +176,6 @@ private:
 
     std::byte* area_base(int rank) const { return base_ + static_cast<std::size_t>(rank) * area_bytes_; }
     Area& area(int rank) const;
-    std::vector<std::byte*> desks() const;
     std::byte* block(int rank, std::uint64_t number) const;
     std::byte* result_slice(int rank, std::uint64_t number) const;
     template <Flag& (*flag_of)(Area&)>

@@ -32,19 +32,22 @@ constexpr std::size_t passed_on_bytes = 64 << 10;
 std::size_t piece_bytes_of(int ranks) {
     return all_pieces_bytes / static_cast<std::size_t>(std::min(ranks, most_at_once)) / page_bytes * page_bytes;
 }
-// The memory that pieces take: one of each rank that is read at once, the result, and what the ranks before them gave.
+// The memory that pieces take: one of each rank that is read at once, the result, and what the ranks before them gave; and what ranks could not do, since
+// no rank may run out of memory when the others rely on it.
 class Pieces {
 public:
     Pieces(std::byte* memory, int ranks)
         : memory_(memory), bytes_(piece_bytes_of(ranks)), at_once_(std::min(ranks, most_at_once)) {}
     static std::size_t bytes(int ranks) {
         const Pieces all(nullptr, ranks);
-        return all.bytes_ * static_cast<std::size_t>(all.at_once_ + 2) + accumulator_bytes;
+        return all.bytes_ * static_cast<std::size_t>(all.at_once_ + 2) + accumulator_bytes +
+               static_cast<std::size_t>(ranks) * sizeof(SingleCopy::Rest);
     }
     std::byte* of(int number) const { return memory_ + bytes_ * static_cast<std::size_t>(number); }
     std::byte* result() const { return of(at_once_); }
     std::byte* before() const { return of(at_once_ + 1); }
     std::byte* accumulator() const { return of(at_once_ + 2); }
+    std::byte* rests() const { return accumulator() + accumulator_bytes; }
 
 private:
     std::byte* memory_;
@@ -85,14 +88,15 @@ struct SingleCopy::Desk {
     std::uint64_t secret;
 };
 
-SingleCopy::SingleCopy(const std::vector<std::byte*>& desks, int rank, const NodeLevels& levels, Waiting& waiting)
-    : rank_(rank), ranks_(static_cast<int>(desks.size())), levels_(levels), waiting_(waiting) {
+SingleCopy::SingleCopy(std::byte* desks, std::size_t stride, int ranks, int rank, const NodeLevels& levels,
+                       Waiting& waiting)
+    : desks_(desks), stride_(stride), rank_(rank), ranks_(ranks), levels_(levels), waiting_(waiting) {
     static_assert(sizeof(Desk) <= desk_bytes);
-    desks_.reserve(desks.size());
-    for (std::byte* each : desks) desks_.push_back(reinterpret_cast<Desk*>(each));
-    // No rank may run out of memory when the others rely on it.
-    rests_.reserve(desks.size());
     operands_.reserve(most_at_once + 1);
+}
+
+SingleCopy::Desk& SingleCopy::desk(int rank) const {
+    return *reinterpret_cast<Desk*>(desks_ + static_cast<std::size_t>(rank) * stride_);
 }
 
 SingleCopy::~SingleCopy() = default;
@@ -482,8 +486,8 @@ bool SingleCopy::combine_share(const Share& share, std::uint64_t message, int ro
     return true;
 }
 
-const std::vector<SingleCopy::Rest>& SingleCopy::reduce(int root, const std::byte* input, std::byte* output,
-                                                        std::size_t elements, const Combine& combine) {
+std::span<const SingleCopy::Rest> SingleCopy::reduce(int root, const std::byte* input, std::byte* output,
+                                                     std::size_t elements, const Combine& combine) {
     const std::uint64_t message = messages_++;
     const auto share_of = [&](int rank) { return share(rank, root, elements, combine.element_bytes); };
     offer(message, input, output, elements * combine.element_bytes);
@@ -491,7 +495,9 @@ const std::vector<SingleCopy::Rest>& SingleCopy::reduce(int root, const std::byt
     const Share own = share_of(rank_);
     Progress progress{own.begin, own.begin};
     conclude(message, combine_share(own, message, root, input, output, combine, progress), progress);
-    rests_.clear();
+    const Pieces pieces(pieces_, ranks_);
+    auto* rests = reinterpret_cast<Rest*>(pieces.rests());
+    std::size_t count = 0;
     for (int each = 0; each < ranks_; ++each) {
         const Share theirs = share_of(each);
         if (theirs.begin == theirs.end || is_good(each, message)) continue;
@@ -499,14 +505,14 @@ const std::vector<SingleCopy::Rest>& SingleCopy::reduce(int root, const std::byt
         const std::size_t combined = desk(each).combined.load(std::memory_order_relaxed);
         std::byte* result = nullptr;
         if (each == rank_)
-            result = root == no_root || root == rank_ ? output + delivered : Pieces(pieces_, ranks_).result();
-        rests_.push_back({each, delivered, combined, theirs.end, result});
+            result = root == no_root || root == rank_ ? output + delivered : pieces.result();
+        new (rests + count++) Rest{each, delivered, combined, theirs.end, result};
     }
     leaving.end();
-    if (rests_.empty()) return rests_;
+    if (count == 0) return {};
     raise(desk(rank_).done, 2 * message + 2);
     for (int each = 0; each < ranks_; ++each) waiting_.until(desk(each).done, 2 * message + 2);
-    return rests_;
+    return {rests, count};
 }
 
 }  // namespace hcoll

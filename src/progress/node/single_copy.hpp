@@ -38,6 +38,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "progress/engine/combine.hpp"
@@ -57,8 +58,9 @@ public:
     struct Desk;
     static constexpr std::size_t desk_bytes = 320;
 
-    // `desks` are desk_bytes each, aligned to a cache line, by rank. `levels`, `waiting` and they outlive this.
-    SingleCopy(const std::vector<std::byte*>& desks, int rank, const NodeLevels& levels, Waiting& waiting);
+    // Desks are desk_bytes each, aligned to a cache line: that of rank 0 is at `desks`, the others follow `stride` bytes apart. `levels`, `waiting` and they
+    // outlive this.
+    SingleCopy(std::byte* desks, std::size_t stride, int ranks, int rank, const NodeLevels& levels, Waiting& waiting);
     ~SingleCopy();
     SingleCopy(const SingleCopy&) = delete;
     SingleCopy& operator=(const SingleCopy&) = delete;
@@ -99,7 +101,7 @@ public:
     };
     // `root` is a rank, or no_root: all want the result. `output`, of those that want it, may be input. Returns the same on all
     // ranks (but `result`); it is valid until the next call, and empty as a rule.
-    const std::vector<Rest>& reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
+    std::span<const Rest> reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
                                     const Combine& combine);
     static constexpr int no_root = -1;
 
@@ -111,7 +113,7 @@ private:
         std::size_t delivered, combined;
     };
 
-    Desk& desk(int rank) const { return *desks_[static_cast<std::size_t>(rank)]; }
+    Desk& desk(int rank) const;
     bool bcast_along_levels(int root, std::byte* data, std::size_t bytes, std::size_t capacity);
     bool read_pieces(std::uint64_t message, int sender, std::byte* data, std::size_t bytes, std::size_t capacity);
     void offer(std::uint64_t message, const std::byte* input, const std::byte* output, std::size_t bytes);
@@ -139,7 +141,8 @@ private:
                        const Combine& combine, Progress& progress);
     bool deliver(int root, const std::byte* result, std::size_t offset, std::size_t bytes);
 
-    std::vector<Desk*> desks_;
+    std::byte* desks_;
+    std::size_t stride_;
     int rank_;
     int ranks_;
     const NodeLevels& levels_;
@@ -147,9 +150,8 @@ private:
     std::shared_ptr<PeerMemory> memory_;
     std::uint64_t messages_ = 0;
     std::uint64_t pieces_passed_on_ = 0;      // of broadcasts along levels so far
-    std::byte* pieces_ = nullptr;             // what was read of ranks at once, what they give, and a result; memory_'s
+    std::byte* pieces_ = nullptr;             // what was read of ranks at once, what they give, a result, and rests; memory_'s
     std::vector<const std::byte*> operands_;  // of one combination, in the order of ranks
-    std::vector<Rest> rests_;
 };
 
 }  // namespace hcoll
