@@ -5,6 +5,7 @@
 #include "intercept/communicator/communicator.hpp"
 
 #include <fmt/format.h>
+#include <unwind.h>
 
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
@@ -95,6 +96,12 @@ void finish_observing(bool is_in_world) {
     if (is_in_world) time->end();
 }
 
+// A program that has an unwinder of its own (-static-libgcc) unwinds through frames of the library by that, and what such a frame does then is libgcc_s's,
+// which knows no registers before it has unwound anything itself: it would end the program.
+void prepare_unwinder() {
+    _Unwind_Backtrace([](_Unwind_Context*, void*) { return _URC_END_OF_STACK; }, nullptr);
+}
+
 }  // namespace
 
 }  // namespace hcoll
@@ -123,6 +130,7 @@ extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_bac
                      fmt::format("collectives stay with the MPI library: {} has no {}", library->path, missing));
             return nullptr;
         }
+        prepare_unwinder();
         find_onward(*library);
         Communicator::prepare();
         set_wrapper = library->set_wrapper;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -221,10 +222,44 @@ int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr
     return is_true_anywhere(!has_memory, communicator) ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 }
 
+namespace {
+
+// For how long a rank waits in MPI_Init before it says for whom.
+constexpr std::chrono::seconds patience{10};
+
+// Where a message of ours is in MPI_COMM_WORLD, and from which of these ranks; -1 after an error. `says`: this rank tells whom it has waited for, since one
+// that has no libhcoll never answers.
+struct Awaited {
+    std::array<int, 2> ranks;  // or twice the same
+    int last;                  // of those for whom the first one speaks
+};
+int wait_for_any(const Awaited& awaited, int tag, bool says) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    for (std::size_t look = 0;; ++look) {
+        const int source = awaited.ranks[look % 2];
+        int is_there = 0;
+        if (mpi.Iprobe(source, tag, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE) != MPI_SUCCESS) return -1;
+        if (is_there != 0) return source;
+        if (look % 2 == 0) continue;
+        sched_yield();
+        if (!says || std::chrono::steady_clock::now() < until) continue;
+        says = false;
+        const std::string whom = awaited.last == awaited.ranks[1]
+                                     ? fmt::format("rank {}", awaited.last)
+                                     : fmt::format("ranks {} to {}", awaited.ranks[1], awaited.last);
+        log_line(LogLevel::warn,
+                 fmt::format("MPI_Init has waited {} s for {}, and goes on waiting: every rank of a job needs the "
+                             "library, or none (are LD_PRELOAD and LIBHCOLL_MPI the same on all?)",
+                             patience.count(), whom));
+    }
+}
+
+}  // namespace
+
 // Rank 0's settings to all of MPI_COMM_WORLD, in messages between two ranks: along a binomial tree, or, where ranks are to keep to
 // their neighbors, from each to the next. Which of the two it is the settings say, so that a rank that does not have them yet
-// listens to both of those that may have them for it. Nobody leaves before all have heard: no message of the application can
-// come between. `has_sessions`: of this process; becomes that of any.
+// listens to both of those that may have them for it. Nobody leaves before all have heard, which comes back to rank 0 the same way, and what it makes of that
+// goes out again: no message of the application can come between. `has_sessions`: of this process; becomes that of any.
 bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed,
                               int& has_sessions) const {
     // Simulated ranks cannot listen to two.
@@ -243,44 +278,43 @@ bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSe
     };
     bool is_well = true;
     if (rank != 0) {
-        const std::array<int, 2> sources = {rank - 1, rank - lowest_bit};
-        int source = -1;
-        for (std::size_t look = 0; source < 0 && is_well; ++look) {
-            int is_there = 0;
-            is_well = mpi.Iprobe(sources[look % 2], tag, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE) == MPI_SUCCESS;
-            if (is_there != 0) source = sources[look % 2];
-            if (source < 0 && look % 2 == 1) sched_yield();
-        }
+        // Of those that wait for rank 0 some are enough.
+        const int parent = rank - lowest_bit;
+        const int source = wait_for_any({{rank - 1, parent}, parent}, tag, parent == 0);
+        is_well = source >= 0;
         std::uint64_t length = 0;
         is_well = is_well && recv(&length, sizeof length, source);
         std::string text(length, '\0');
         is_well = is_well && recv(text.data(), length, source);
         if (is_well) adopt(text, agreed);
     }
-    const auto pass_on = [&](int to) {
-        const std::uint64_t length = agreed->text.size();
-        is_well = is_well && send(&length, sizeof length, to) && send(agreed->text.data(), length, to);
+    const bool sparse = agreed->settings.sparse;
+    const auto for_those_below = [&](auto&& act) {
+        if (sparse) {
+            if (rank + 1 < size) act(rank + 1, size - 1);
+            return;
+        }
+        for (int bit = 1; rank + bit < size && (rank == 0 || bit < lowest_bit); bit *= 2)
+            act(rank + bit, std::min(rank + 2 * bit, size) - 1);
     };
-    if (!agreed->settings.sparse) {
-        for (int bit = 1; bit < size && (rank == 0 || bit < lowest_bit); bit *= 2)
-            if (rank + bit < size) pass_on(rank + bit);
-        int any_has = 1;
-        is_well = is_well && mpi.Allreduce(&has_sessions, &any_has, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) == MPI_SUCCESS;
-        has_sessions = any_has;
-        return is_well;
+    for_those_below([&](int next, int /*last*/) {
+        const std::uint64_t length = agreed->text.size();
+        is_well = is_well && send(&length, sizeof length, next) && send(agreed->text.data(), length, next);
+    });
+    for_those_below([&](int next, int last) {
+        int theirs = 0;
+        is_well =
+            is_well && wait_for_any({{next, next}, last}, tag, rank == 0) >= 0 && recv(&theirs, sizeof theirs, next);
+        has_sessions = std::max(has_sessions, theirs);
+    });
+    if (rank != 0) {
+        const int above = sparse ? rank - 1 : rank - lowest_bit;
+        is_well = is_well && send(&has_sessions, sizeof has_sessions, above) &&
+                  recv(&has_sessions, sizeof has_sessions, above);
     }
-    // All have heard when the answer is back at rank 0, which then tells what it is.
-    const bool has_next = rank + 1 < size;
-    int after = 0;
-    if (has_next) {
-        pass_on(rank + 1);
-        is_well = is_well && recv(&after, sizeof after, rank + 1);
-    }
-    has_sessions = std::max(has_sessions, after);
-    if (rank != 0)
-        is_well = is_well && send(&has_sessions, sizeof has_sessions, rank - 1) &&
-                  recv(&has_sessions, sizeof has_sessions, rank - 1);
-    return is_well && (!has_next || send(&has_sessions, sizeof has_sessions, rank + 1));
+    for_those_below(
+        [&](int next, int /*last*/) { is_well = is_well && send(&has_sessions, sizeof has_sessions, next); });
+    return is_well;
 }
 
 void Process::add_warning(std::string warning) {

@@ -504,8 +504,7 @@ std::span<const SingleCopy::Rest> SingleCopy::reduce(int root, const std::byte* 
         const std::size_t delivered = desk(each).delivered.load(std::memory_order_relaxed);
         const std::size_t combined = desk(each).combined.load(std::memory_order_relaxed);
         std::byte* result = nullptr;
-        if (each == rank_)
-            result = root == no_root || root == rank_ ? output + delivered : pieces.result();
+        if (each == rank_) result = root == no_root || root == rank_ ? output + delivered : pieces.result();
         new (rests + count++) Rest{each, delivered, combined, theirs.end, result};
     }
     leaving.end();

@@ -102,7 +102,7 @@ public:
     // `root` is a rank, or no_root: all want the result. `output`, of those that want it, may be input. Returns the same on all
     // ranks (but `result`); it is valid until the next call, and empty as a rule.
     std::span<const Rest> reduce(int root, const std::byte* input, std::byte* output, std::size_t elements,
-                                    const Combine& combine);
+                                 const Combine& combine);
     static constexpr int no_root = -1;
 
 private:
@@ -149,8 +149,8 @@ private:
     Waiting& waiting_;
     std::shared_ptr<PeerMemory> memory_;
     std::uint64_t messages_ = 0;
-    std::uint64_t pieces_passed_on_ = 0;      // of broadcasts along levels so far
-    std::byte* pieces_ = nullptr;             // what was read of ranks at once, what they give, a result, and rests; memory_'s
+    std::uint64_t pieces_passed_on_ = 0;  // of broadcasts along levels so far
+    std::byte* pieces_ = nullptr;  // what was read of ranks at once, what they give, a result, and rests; memory_'s
     std::vector<const std::byte*> operands_;  // of one combination, in the order of ranks
 };
 
