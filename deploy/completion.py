@@ -20,15 +20,21 @@ def long_names(program):
 
 
 def of_bash(names, program):
+    """Bash takes --name=value and NAME=VALUE for three words, and where the = is the last of them for one and a half."""
     words = " ".join(name for name, _ in long_names(program))
     function = "_" + re.sub(r"\W", "_", names[0])
-    lines = ["# Made by deploy/completion.py.", f"{function}() {{", '    local word=${COMP_WORDS[COMP_CWORD]}']
+    lines = ["# Made by deploy/completion.py.", f"{function}() {{", '    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}',
+             '    if [[ $word == = || $before == = ]]; then', '        mapfile -t COMPREPLY < <(compgen -f -- "${word#=}")', "        return", "    fi"]
     if names[0] == "hcollrun":
-        lines += ["    local i", "    for ((i = 1; i < COMP_CWORD; ++i)); do",
-                  "        if [[ ${COMP_WORDS[i]} != -* ]]; then", "            _command_offset $i 2>/dev/null", "            return", "        fi", "    done"]
+        with_value = "|".join(name for name, option in long_names(program) if option.value and not option.may_lack_value)
+        lines += ["    local i", "    for ((i = 1; i < COMP_CWORD; ++i)); do", "        case ${COMP_WORDS[i]} in", f"        = | {with_value.replace('|', ' | ')}) ((++i)) ;;",
+                  "        -*) ;;", "        *)", "            # The launcher: it completes what it can, or bash does.",
+                  "            if declare -F _command_offset >/dev/null; then _command_offset $i 2>/dev/null; fi", "            return", "            ;;",
+                  "        esac", "    done", '    if ((i > COMP_CWORD)) && [[ $word != -* ]]; then',
+                  '        mapfile -t COMPREPLY < <(compgen -f -- "$word")', "        return", "    fi"]
     lines += ['    if [[ $word == -* ]]; then', f'        mapfile -t COMPREPLY < <(compgen -W "{words}" -- "$word")', "    else",
               f'        mapfile -t COMPREPLY < <(compgen -{"c" if names[0] == "hcollrun" else "f"} -- "$word")', "    fi", "}",
-              f"complete -o filenames -F {function} {' '.join(names)}"]
+              f"complete -o filenames -o default -F {function} {' '.join(names)}"]
     return "\n".join(lines) + "\n"
 
 

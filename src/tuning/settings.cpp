@@ -575,6 +575,19 @@ Environment hcoll_environment() {
     return environment;
 }
 
+namespace {
+
+// What the module files of sites, Spack and EasyBuild set for any package.
+bool is_of_module_files(std::string_view name) {
+    constexpr std::string_view words[] = {"ROOT", "DIR", "HOME", "BASE",    "PREFIX", "PATH",
+                                          "BIN",  "LIB", "INC",  "INCLUDE", "VERSION"};
+    if (!name.starts_with(prefix)) return false;
+    name.remove_prefix(prefix.size());
+    return std::find(std::begin(words), std::end(words), name) != std::end(words);
+}
+
+}  // namespace
+
 Settings parse_settings(const Environment& environment, std::vector<std::string>& warnings) {
     Settings settings;
     std::vector<std::string_view> names;
@@ -582,6 +595,7 @@ Settings parse_settings(const Environment& environment, std::vector<std::string>
     for (const auto& [name, value] : environment) {
         const auto found = std::find(names.begin(), names.end(), name);
         if (found == names.end()) {
+            if (is_of_module_files(name)) continue;
             warnings.push_back(fmt::format("there is no setting {}{}", name, meant(name, names)));
             continue;
         }

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import urllib.parse
 
 import installed
 
@@ -110,9 +111,20 @@ class Site(unittest.TestCase):
                 shutil.copytree(installed.SOURCE / name, pathlib.Path(folder) / name)
             result = subprocess.run([pathlib.Path(folder) / "scripts" / "site"], capture_output=True, text=True, timeout=120)
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-            page = (pathlib.Path(folder) / "build" / "site" / "installation.html").read_text(encoding="utf-8")
-            self.assertIn("hcollrun", page)
-            self.assertTrue(list((pathlib.Path(folder) / "build" / "site" / "results").glob("*.svg")))
+            site = pathlib.Path(folder) / "build" / "site"
+            self.assertIn("hcollrun", (site / "installation.html").read_text(encoding="utf-8"))
+            shown = set()
+            for page in site.rglob("*.html"):
+                text = page.read_text(encoding="utf-8")
+                shown |= set(re.findall(r'<img [^>]*src="([^"]*[.]svg)"', text))
+                for link in re.findall(r'(?:href|src)="([^"]*)"', text):
+                    path = urllib.parse.unquote(link.split("#")[0].split("?")[0])
+                    if "://" in link or not path or link.startswith(("mailto:", "data:")) or page.name == "404.html":
+                        continue
+                    self.assertTrue((page.parent / path).exists(), f"{page.relative_to(site)} leads to {link}, which is not there")
+            pictures = {picture.name for picture in (site / "results").glob("*.svg")}
+            self.assertGreater(len(pictures), 10)
+            self.assertLessEqual(pictures, {name.rsplit("/", 1)[-1] for name in shown})
 
 
 if __name__ == "__main__":

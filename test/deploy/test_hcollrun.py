@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -44,6 +45,7 @@ class Launchers(unittest.TestCase):
             ("mpiexec", "Intel(R) MPI Library for Linux* OS"): ["-genv", "LD_PRELOAD", str(LIBRARY), "-genv", "LIBHCOLL_REPORT", "1"],
             ("mpirun", "mpirun (Open MPI) 4.1.4"): ["-x", f"LD_PRELOAD={LIBRARY}", "-x", "LIBHCOLL_REPORT=1"],
             ("mpiexec.x", "mpiexec.x (OpenRTE) 4.1.4"): ["-x", f"LD_PRELOAD={LIBRARY}", "-x", "LIBHCOLL_REPORT=1"],
+            ("prun", "prun (PRRTE) 3.0.2"): ["-x", f"LD_PRELOAD={LIBRARY}", "-x", "LIBHCOLL_REPORT=1"],
             ("prterun", ""): ["-x", f"LD_PRELOAD={LIBRARY}", "-x", "LIBHCOLL_REPORT=1"],
             ("aprun", ""): ["-e", f"LD_PRELOAD={LIBRARY}", "-e", "LIBHCOLL_REPORT=1"],
             ("jsrun", ""): ["-E", f"LD_PRELOAD={LIBRARY}", "-E", "LIBHCOLL_REPORT=1"],
@@ -66,7 +68,7 @@ class Launchers(unittest.TestCase):
         self.assertEqual((words, environment), (["-n", "3", "-l", "--", "./app"], settings))
         ours = "LD_PRELOAD,LIBHCOLL_TOPOLOGY"
         for given, wanted in ((["--export=ALL,A=1"], [f"--export=ALL,A=1,{ours}"]), (["--export", "NONE"], ["--export", ours]),
-                              (["-l", "--exclusive"], ["-l", "--exclusive"]), (["--time", "5", "-n4"], ["--time", "5", "-n4"])):
+                              (["-l", "--exclusive"], ["-l", "--exclusive"]), (["--x11"], ["--x11"]), (["--bcast"], ["--bcast"]), (["--time", "5", "-n4"], ["--time", "5", "-n4"])):
             words, environment = self.run_it("srun", "-n", "3", *given, "./app", "--export=mine", "--export", "x", LIBHCOLL_TOPOLOGY="0,1,1")
             self.assertEqual(words, ["-n", "3", *wanted, "./app", "--export=mine", "--export", "x"])
             self.assertEqual(environment, settings)
@@ -130,6 +132,10 @@ class Mistakes(unittest.TestCase):
         result = subprocess.run([HCOLLRUN, "--dry-run", "true"], capture_output=True, text=True, timeout=60,
                                 env=installed.environment(LD_PRELOAD="/nowhere/libtool.so"))
         self.assertEqual(result.returncode, 0, result.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            launcher = pathlib.Path(folder) / "mpirun_rsh"
+            launcher.symlink_to(shutil.which("true"))
+            self.expect(2, f"mpirun_rsh its options LD_PRELOAD={LIBRARY} LIBHCOLL_REPORT=1 program", "--report", launcher, "-np", "2", "./app")
         self.expect(127, "there is no program type", "type", "true")
         self.expect(127, "there is no program nowhere", "nowhere", "-n", "2")
 

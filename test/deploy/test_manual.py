@@ -4,9 +4,14 @@
 import json
 import os
 import pathlib
+import pty
 import re
+import select
 import shutil
 import subprocess
+import tempfile
+import termios
+import time
 import unittest
 
 import installed
@@ -17,6 +22,39 @@ HEAD = r'^\.TH \S+ \d "" "libhcoll \d'
 
 def output(*command, **more):
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60, **more).stdout
+
+
+def typed_in_bash(completion, folder, line):
+    """What stands in the line of an interactive bash after it was typed, with a tab behind it."""
+    left, right = pty.openpty()
+    tty_settings = termios.tcgetattr(right)
+    tty_settings[3] &= ~termios.ECHO
+    termios.tcsetattr(right, termios.TCSANOW, tty_settings)
+    environment = {**os.environ, "TERM": "dumb", "PS1": "", "HISTFILE": "", "INPUTRC": "/dev/null"}
+    shell = subprocess.Popen(["bash", "--noprofile", "--norc", "-i"], stdin=right, stdout=right, stderr=subprocess.DEVNULL, cwd=folder, env=environment,
+                             start_new_session=True)
+    os.close(right)
+    # What readline has made of the line is given to a function of the shell, which tells it between two marks.
+    os.write(left, f"source '{completion}'; tell() {{ printf '<%s>\\n' \"$READLINE_LINE\"; READLINE_LINE=; }}; bind -x '\"\\C-g\": tell'\n".encode())
+    os.write(left, f"echo re''ady\n".encode())
+    said = b""
+    limit = time.monotonic() + 30
+    is_typed = False
+    try:
+        while time.monotonic() < limit:
+            if select.select([left], [], [], 1)[0]:
+                said += os.read(left, 4096)
+            if b"ready" in said and not is_typed:
+                is_typed = True
+                os.write(left, line.encode() + b"\t\x07")
+            found = re.search(rb"<(hcollrun.*?)>", said)
+            if is_typed and found:
+                return found.group(1).decode()
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(left)
+    raise AssertionError(f"bash does not answer: {said!r}")
 
 
 class Manual(unittest.TestCase):
@@ -72,6 +110,23 @@ class Completions(unittest.TestCase):
         self.assertEqual(completed("hcoll-info", "--to"), ["--topology"])
         self.assertIn("/usr/bin/env", completed("hcoll-info", "/usr/bin/en"))
         self.assertEqual(set(completed("hcollrun", "basenam")), {"basename"})
+
+    def test_bash_completes_in_a_terminal(self):
+        """As a user types it: bash parts words at =, and there may be no bash-completion."""
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "simulation_input").touch()
+            pathlib.Path(folder, "report_one.json").touch()
+
+            def typed(line):
+                return typed_in_bash(MADE / "completion" / "bash" / "hcollrun", folder, line)
+
+            self.assertEqual(typed("hcollrun --rep"), "hcollrun --report ")
+            self.assertEqual(typed("hcollrun basenam"), "hcollrun basename ")
+            self.assertEqual(typed("hcollrun --report=r.json basenam"), "hcollrun --report=r.json basename ")
+            self.assertEqual(typed("hcollrun --verify=100 basenam"), "hcollrun --verify=100 basename ")
+            self.assertEqual(typed("hcollrun --set LIBHCOLL_BCAST=vendor basenam"), "hcollrun --set LIBHCOLL_BCAST=vendor basename ")
+            self.assertEqual(typed("hcollrun --report=report_o"), "hcollrun --report=report_one.json ")
+            self.assertEqual(typed("hcollrun --quiet basename simul"), "hcollrun --quiet basename simulation_input ")
 
     def test_zsh_takes_its_files(self):
         if shutil.which("zsh") is None:

@@ -22,6 +22,7 @@ echo "preload=$LD_PRELOAD"
 echo "info=$(LD_PRELOAD= command -v hcoll-info)"
 echo "root=$LIBHCOLL_ROOT"
 unset LD_PRELOAD
+echo "warnings=$(hcoll-info --topology 2>&1 >/dev/null)"
 echo "manual=$(man -w libhcoll 2>/dev/null)"
 man -w man >/dev/null 2>&1 && echo "others=there"
 """
@@ -45,6 +46,7 @@ class Module(unittest.TestCase):
                     self.assertEqual(loaded.get("preload"), f"/tool/libtool.so:{library}", errors)
                     self.assertEqual(loaded["info"], str(prefix / "bin" / "hcoll-info"))
                     self.assertEqual(loaded["root"], str(prefix))
+                    self.assertEqual(loaded["warnings"], "")
                     self.assertTrue(os.path.exists(library))
                     if shutil.which("man") is not None and (prefix / "share" / "man").exists():
                         self.assertIn(str(prefix), loaded["manual"])

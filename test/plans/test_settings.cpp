@@ -110,6 +110,15 @@ TEST(SettingsText, EveryMistakeGivesOneWarningThatSaysWhatIsValid) {
     }
 }
 
+TEST(SettingsText, WhatModuleFilesSetIsNoMistake) {
+    std::vector<std::string> warnings;
+    parse({{"LIBHCOLL_ROOT", "/opt/libhcoll"}, {"LIBHCOLL_DIR", "/opt/libhcoll"}, {"LIBHCOLL_VERSION", "1.2"}},
+          warnings);
+    EXPECT_EQ(warnings, std::vector<std::string>());
+    parse({{"LIBHCOLL_ROOTS", "2"}}, warnings);
+    EXPECT_EQ(warnings.size(), 1U);
+}
+
 TEST(SettingsText, CoresAreReadAndWritten) {
     std::vector<std::string> warnings;
     const Settings settings = parse({{"LIBHCOLL_PROGRESS_CORES", "2,4-6,9"}}, warnings);
