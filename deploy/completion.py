@@ -24,15 +24,15 @@ def of_bash(names, program):
     words = " ".join(name for name, _ in long_names(program))
     function = "_" + re.sub(r"\W", "_", names[0])
     lines = ["# Made by deploy/completion.py.", f"{function}() {{", '    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}',
-             '    if [[ $word == = || $before == = ]]; then', '        mapfile -t COMPREPLY < <(compgen -f -- "${word#=}")', "        return", "    fi"]
+             "    local i=0"]
     if names[0] == "hcollrun":
         with_value = "|".join(name for name, option in long_names(program) if option.value and not option.may_lack_value)
-        lines += ["    local i", "    for ((i = 1; i < COMP_CWORD; ++i)); do", "        case ${COMP_WORDS[i]} in", f"        = | {with_value.replace('|', ' | ')}) ((++i)) ;;",
-                  "        -*) ;;", "        *)", "            # The launcher: it completes what it can, or bash does.",
+        lines += ["    for ((i = 1; i < COMP_CWORD; ++i)); do", "        case ${COMP_WORDS[i]} in", "        =) ((++i)) ;;",
+                  f"        {with_value.replace('|', ' | ')}) if [[ ${{COMP_WORDS[i + 1]}} != = ]]; then ((++i)); fi ;;", "        -*) ;;", "        *)", "            # The launcher: it completes what it can, or bash does.",
                   "            if declare -F _command_offset >/dev/null; then _command_offset $i 2>/dev/null; fi", "            return", "            ;;",
-                  "        esac", "    done", '    if ((i > COMP_CWORD)) && [[ $word != -* ]]; then',
-                  '        mapfile -t COMPREPLY < <(compgen -f -- "$word")', "        return", "    fi"]
-    lines += ['    if [[ $word == -* ]]; then', f'        mapfile -t COMPREPLY < <(compgen -W "{words}" -- "$word")', "    else",
+                  "        esac", "    done"]
+    lines += ['    if [[ $word == = || $before == = ]] || ((i > COMP_CWORD)); then', '        mapfile -t COMPREPLY < <(compgen -f -- "${word#=}")', "        return", "    fi",
+              '    if [[ $word == -* ]]; then', f'        mapfile -t COMPREPLY < <(compgen -W "{words}" -- "$word")', "    else",
               f'        mapfile -t COMPREPLY < <(compgen -{"c" if names[0] == "hcollrun" else "f"} -- "$word")', "    fi", "}",
               f"complete -o filenames -o default -F {function} {' '.join(names)}"]
     return "\n".join(lines) + "\n"

@@ -126,6 +126,8 @@ class Completions(unittest.TestCase):
             self.assertEqual(typed("hcollrun --verify=100 basenam"), "hcollrun --verify=100 basename ")
             self.assertEqual(typed("hcollrun --set LIBHCOLL_BCAST=vendor basenam"), "hcollrun --set LIBHCOLL_BCAST=vendor basename ")
             self.assertEqual(typed("hcollrun --report=report_o"), "hcollrun --report=report_one.json ")
+            self.assertEqual(typed("hcollrun --set=A=B --library=simulation_input basenam"), "hcollrun --set=A=B --library=simulation_input basename ")
+            self.assertEqual(typed("hcollrun --library simul"), "hcollrun --library simulation_input ")
             self.assertEqual(typed("hcollrun --quiet basename simul"), "hcollrun --quiet basename simulation_input ")
 
     def test_zsh_takes_its_files(self):

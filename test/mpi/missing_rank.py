@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Jobs of which one rank does not have the library (here by LIBHCOLL_MPI=none): the others wait for it in MPI_Init, and say so.
+"""Jobs of which one rank does not have the library (here by LIBHCOLL_MPI=none): the others wait for it in MPI_Init, and say so, also where settings are so long
+(a table) that they leave only when they are received.
 
   missing_rank.py FLAVOUR --build DIR
 """
 
 import argparse
+import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -37,14 +40,21 @@ def end_ranks(job, program):
             pass
 
 
+def write_long_table(path):
+    table = json.loads((SOURCE / "docs" / "results" / "table_shaheen2.json").read_text(encoding="utf-8"))
+    table["entries"] = [{**entry, "nodes": nodes} for nodes in range(2, 32) for entry in table["entries"]]
+    path.write_text(json.dumps(table), encoding="utf-8")
+
+
 class Job(threading.Thread):
-    def __init__(self, arguments, missing):
+    def __init__(self, arguments, missing, table):
         super().__init__()
         self.missing = missing
         self.output = ""
         self.is_said = False
         self.program = arguments.build / "test" / "bin" / f"regressions.{arguments.flavour}"
-        self.command = [SOURCE / "scripts" / "mpirun-test", arguments.flavour, str(RANKS), "-e", f"LD_PRELOAD={arguments.build}/lib/libhcoll.so", "--",
+        self.command = [SOURCE / "scripts" / "mpirun-test", arguments.flavour, str(RANKS), "-e", f"LD_PRELOAD={arguments.build}/lib/libhcoll.so",
+                        "-e", f"LIBHCOLL_TABLE={table}", "--",
                         "sh", "-c", ON_ONE_RANK, str(missing), self.program, "--case", "wrong_calls"]
         self.start()
 
@@ -64,11 +74,14 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     arguments = parser.parse_args()
     failed = False
-    for job in [Job(arguments, missing) for missing in WAITED_FOR]:
-        job.join()
-        if not job.is_said:
-            failed = True
-            print(f"FAIL: nobody says that rank {job.missing} is missing\n{job.output}")
+    with tempfile.TemporaryDirectory() as folder:
+        table = pathlib.Path(folder) / "table.json"
+        write_long_table(table)
+        for job in [Job(arguments, missing, "off") for missing in WAITED_FOR] + [Job(arguments, 1, table)]:
+            job.join()
+            if not job.is_said:
+                failed = True
+                print(f"FAIL: nobody says that rank {job.missing} is missing\n{job.output}")
     return 1 if failed else 0
 
 

@@ -226,6 +226,7 @@ namespace {
 
 // For how long a rank waits in MPI_Init before it says for whom.
 constexpr std::chrono::seconds patience{10};
+constexpr const char* telling = "settings are told";
 
 // Where a message of ours is in MPI_COMM_WORLD, and from which of these ranks; -1 after an error. `says`: this rank tells whom it has waited for, since one
 // that has no libhcoll never answers.
@@ -238,19 +239,23 @@ int wait_for_any(const Awaited& awaited, int tag, bool says) {
     for (std::size_t look = 0;; ++look) {
         const int source = awaited.ranks[look % 2];
         int is_there = 0;
-        if (mpi.Iprobe(source, tag, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE) != MPI_SUCCESS) return -1;
+        if (end_job_unless(mpi.Iprobe(source, tag, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE), telling) !=
+            MPI_SUCCESS)
+            return -1;
         if (is_there != 0) return source;
         if (look % 2 == 0) continue;
         sched_yield();
         if (!says || std::chrono::steady_clock::now() < until) continue;
         says = false;
-        const std::string whom = awaited.last == awaited.ranks[1]
-                                     ? fmt::format("rank {}", awaited.last)
-                                     : fmt::format("ranks {} to {}", awaited.ranks[1], awaited.last);
-        log_line(LogLevel::warn,
-                 fmt::format("MPI_Init has waited {} s for {}, and goes on waiting: every rank of a job needs the "
-                             "library, or none (are LD_PRELOAD and LIBHCOLL_MPI the same on all?)",
-                             patience.count(), whom));
+        const int first = awaited.ranks[1];
+        constexpr const char* why =
+            "goes on waiting: every rank of a job needs the library, or none (are LD_PRELOAD and LIBHCOLL_MPI the same "
+            "on all?)";
+        if (first == awaited.last)
+            log_line(LogLevel::warn, "MPI_Init has waited {} s for rank {}, and {}", patience.count(), first, why);
+        else
+            log_line(LogLevel::warn, "MPI_Init has waited {} s for ranks {} to {}, and {}", patience.count(), first,
+                     awaited.last, why);
     }
 }
 
@@ -267,14 +272,17 @@ bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSe
     const int tag = tag_upper_bound(MPI_COMM_WORLD);
     const auto number = static_cast<unsigned int>(rank);
     const int lowest_bit = static_cast<int>(number & -number);
-    const auto send = [&](const void* data, std::size_t bytes, int to) {
-        return end_job_unless(mpi.Send(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD),
-                              "settings are told") == MPI_SUCCESS;
+    const auto send = [&](const int& number_of, int to) {
+        return end_job_unless(mpi.Send(&number_of, 1, MPI_INT, to, tag, MPI_COMM_WORLD), telling) == MPI_SUCCESS;
     };
     const auto recv = [&](void* data, std::size_t bytes, int from) {
         return end_job_unless(
                    mpi.Recv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
-                   "settings are told") == MPI_SUCCESS;
+                   telling) == MPI_SUCCESS;
+    };
+    const auto recv_number = [&](int& number_of, int from) {
+        return end_job_unless(mpi.Recv(&number_of, 1, MPI_INT, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+                              telling) == MPI_SUCCESS;
     };
     bool is_well = true;
     if (rank != 0) {
@@ -297,23 +305,30 @@ bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSe
         for (int bit = 1; rank + bit < size && (rank == 0 || bit < lowest_bit); bit *= 2)
             act(rank + bit, std::min(rank + 2 * bit, size) - 1);
     };
+    // A long text leaves only when it is received, and that may be never: who waits for an answer can say so.
+    const std::uint64_t length = agreed->text.size();
+    std::array<MPI_Request, 64> requests{};
+    std::size_t sends = 0;
+    const auto isend = [&](const void* data, std::size_t bytes, int to) {
+        return end_job_unless(
+                   mpi.Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, &requests[sends++]),
+                   telling) == MPI_SUCCESS;
+    };
     for_those_below([&](int next, int /*last*/) {
-        const std::uint64_t length = agreed->text.size();
-        is_well = is_well && send(&length, sizeof length, next) && send(agreed->text.data(), length, next);
+        is_well = is_well && isend(&length, sizeof length, next) && isend(agreed->text.data(), length, next);
     });
     for_those_below([&](int next, int last) {
         int theirs = 0;
-        is_well =
-            is_well && wait_for_any({{next, next}, last}, tag, rank == 0) >= 0 && recv(&theirs, sizeof theirs, next);
+        is_well = is_well && wait_for_any({{next, next}, last}, tag, rank == 0) >= 0 && recv_number(theirs, next);
         has_sessions = std::max(has_sessions, theirs);
     });
+    for (std::size_t i = 0; i < sends && is_well; ++i)
+        is_well = end_job_unless(mpi.Wait(&requests[i], MPI_STATUS_IGNORE), telling) == MPI_SUCCESS;
     if (rank != 0) {
         const int above = sparse ? rank - 1 : rank - lowest_bit;
-        is_well = is_well && send(&has_sessions, sizeof has_sessions, above) &&
-                  recv(&has_sessions, sizeof has_sessions, above);
+        is_well = is_well && send(has_sessions, above) && recv_number(has_sessions, above);
     }
-    for_those_below(
-        [&](int next, int /*last*/) { is_well = is_well && send(&has_sessions, sizeof has_sessions, next); });
+    for_those_below([&](int next, int /*last*/) { is_well = is_well && send(has_sessions, next); });
     return is_well;
 }
 

@@ -72,7 +72,7 @@ std::byte* NodeMessages::cell(int rank, std::uint8_t index) const {
     return area_base(rank) + head_bytes_ + index * cell_bytes_;
 }
 
-std::unique_ptr<NodeMessages::Peer> NodeMessages::make_peer() { return std::make_unique<Peer>(); }
+std::unique_ptr<NodeMessages::Incoming> NodeMessages::make_incoming() { return std::make_unique<Incoming>(); }
 
 void NodeMessages::begin(std::uint32_t first_tag) {
     first_tag_ = first_tag;
@@ -80,10 +80,10 @@ void NodeMessages::begin(std::uint32_t first_tag) {
     // After an error something may be left of the collective before.
     if (std::exchange(unexpected_, 0) == 0) return;
     for (int from = 0; from < ranks_; ++from) {
-        Peer* sender = peers_[static_cast<std::size_t>(from)].get();
-        if (sender == nullptr) continue;
-        for (const Unexpected& each : sender->unexpected) drop(from, each.fragment);
-        sender->unexpected.clear();
+        Incoming* sent = peer(from).incoming.get();
+        if (sent == nullptr) continue;
+        for (const Unexpected& each : sent->unexpected) drop(from, each.fragment);
+        sent->unexpected.clear();
     }
 }
 
@@ -92,8 +92,8 @@ Status NodeMessages::progress(std::vector<Token>& completed) {
     for (std::size_t i = 0; i < expected_.size() && status == 0;) {
         const int from = expected_[i];
         status = poll(from);
-        if (peer(from).posted.empty()) {
-            peer(from).expected = false;
+        if (incoming(from).posted.empty()) {
+            incoming(from).expected = false;
             expected_[i] = expected_.back();
             expected_.pop_back();
         } else {
@@ -124,7 +124,7 @@ Status NodeMessages::progress(std::vector<Token>& completed) {
 // Of what is waited for.
 bool NodeMessages::has_news() const {
     return std::any_of(expected_.begin(), expected_.end(), [this](int from) {
-        const Peer& sender = *peers_[static_cast<std::size_t>(from)];
+        const Peer& sender = peers_[static_cast<std::size_t>(from)];
         const Line& line = next_line(from, sender);
         return line.number.load(std::memory_order_acquire) == sender.taken + 1 && !is_later(line.tag);
     });
@@ -159,10 +159,10 @@ void NodeMessages::abandon() {
                 release(rank_, message.cell_of[fragment % most_cells_of_message]);
     }
     active_ = 0;
-    for (const std::unique_ptr<Peer>& each : peers_) {
-        if (each == nullptr) continue;
-        each->posted.clear();
-        each->expected = false;
+    for (const Peer& each : peers_) {
+        if (each.incoming == nullptr) continue;
+        each.incoming->posted.clear();
+        each.incoming->expected = false;
     }
     expected_.clear();
     finished_.clear();

@@ -183,13 +183,21 @@ private:
         Fragment fragment;
         std::vector<std::byte> data;  // where it is in no cell (any more)
     };
+    // What there is only of peers from which this rank has asked for something, or got what it had not asked for: few of many.
+    struct Incoming {
+        bool expected = false;
+        std::vector<Posted> posted;
+        std::vector<Unexpected> unexpected;
+    };
     struct Peer {
         std::uint64_t pushed = 0;
         std::uint64_t known_taken = 0;
         std::uint64_t taken = 0;
-        bool expected = false;
-        std::vector<Posted> posted;
-        std::vector<Unexpected> unexpected;
+        std::unique_ptr<Incoming> incoming;
+
+        bool has_incoming() const {
+            return incoming != nullptr && !(incoming->posted.empty() && incoming->unexpected.empty());
+        }
     };
 
     static std::size_t head_bytes(int ranks);
@@ -201,13 +209,14 @@ private:
     Lane& lane(int from, int to) const;
     Receipts& receipts(int of, int from) const;
     std::byte* cell(int rank, std::uint8_t index) const;
-    Peer& peer(int rank) {
-        std::unique_ptr<Peer>& each = peers_[static_cast<std::size_t>(rank)];
-        if (each == nullptr) [[unlikely]]
-            each = make_peer();
-        return *each;
+    Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+    Incoming& incoming(int from) {
+        std::unique_ptr<Incoming>& of_peer = peer(from).incoming;
+        if (of_peer == nullptr) [[unlikely]]
+            of_peer = make_incoming();
+        return *of_peer;
     }
-    static std::unique_ptr<Peer> make_peer();
+    static std::unique_ptr<Incoming> make_incoming();
 
     std::uint64_t units_of_fragment(const Elements& elements) const { return cell_bytes_ / elements.bytes; }
     bool has_room(int to);
@@ -257,8 +266,7 @@ private:
     int idle_ = 0;
     NodePeers* peers_of_node_;
     Status outcome_ = 0;
-    std::vector<std::unique_ptr<Peer>>
-        peers_;                       // by rank; those that there were messages with, since a rank talks to few of many
+    std::vector<Peer> peers_;
     std::vector<int> expected_;       // from whom something is expected
     std::vector<Outgoing> outgoing_;  // the first active_ are in use
     std::size_t active_ = 0;

@@ -12,15 +12,15 @@ namespace hcoll {
 
 Status NodeMessages::recv(int from, std::uint32_t tag, std::byte* data, std::uint64_t units, const Elements& elements,
                           Token token) {
-    Peer& sender = peer(from);
+    Incoming& sent = incoming(from);
     Posted posted{.tag = tag, .data = data, .units = units, .done = 0, .elements = elements, .token = token};
-    if (!sender.unexpected.empty()) {
+    if (!sent.unexpected.empty()) {
         const std::size_t before = finished_.size();
         if (const Status status = deliver_unexpected(from, posted); status != 0) return status;
         if (finished_.size() != before) return 0;
     }
-    sender.posted.push_back(posted);
-    if (!std::exchange(sender.expected, true)) expected_.push_back(from);
+    sent.posted.push_back(posted);
+    if (!std::exchange(sent.expected, true)) expected_.push_back(from);
     return 0;
 }
 
@@ -50,7 +50,7 @@ Status NodeMessages::deliver(int from, Posted& posted, const Fragment& fragment,
 }
 
 Status NodeMessages::deliver_unexpected(int from, Posted& posted) {
-    auto& unexpected = peer(from).unexpected;
+    auto& unexpected = incoming(from).unexpected;
     for (std::size_t i = 0; i < unexpected.size();) {
         const Fragment& each = unexpected[i].fragment;
         if (each.tag != posted.tag) {
@@ -81,9 +81,11 @@ void NodeMessages::drop(int from, const Fragment& fragment) const {
 
 Status NodeMessages::take(int from, const Line& line) {
     if (line.cell == nothing) return 0;
-    Peer& sender = peer(from);
-    const Fragment fragment{
-        .number = sender.taken + 1, .tag = line.tag, .bytes = line.bytes, .cell = line.cell, .is_last = line.is_last};
+    const Fragment fragment{.number = peer(from).taken + 1,
+                            .tag = line.tag,
+                            .bytes = line.bytes,
+                            .cell = line.cell,
+                            .is_last = line.is_last};
     const bool in_cell = fragment.cell != no_cell;
     check(in_cell ? fragment.cell < cells && fragment.bytes <= cell_bytes_ : fragment.bytes <= inline_bytes,
           "a fragment is longer than its place");
@@ -92,10 +94,11 @@ Status NodeMessages::take(int from, const Line& line) {
         return 0;
     }
     const std::byte* data = in_cell ? cell(from, fragment.cell) : line.data.data();
-    const auto found = std::find_if(sender.posted.begin(), sender.posted.end(),
+    Incoming& sent = incoming(from);
+    const auto found = std::find_if(sent.posted.begin(), sent.posted.end(),
                                     [&](const Posted& each) { return each.tag == fragment.tag; });
-    if (found == sender.posted.end()) {
-        Unexpected& kept = sender.unexpected.emplace_back();
+    if (found == sent.posted.end()) {
+        Unexpected& kept = sent.unexpected.emplace_back();
         ++unexpected_;
         kept.fragment = fragment;
         if (!in_cell) kept.data.assign(data, data + fragment.bytes);
@@ -103,7 +106,7 @@ Status NodeMessages::take(int from, const Line& line) {
     }
     if (const Status status = deliver(from, *found, fragment, data); status != 0) return status;
     if (in_cell) release(from, fragment.cell);
-    if (found->is_complete) sender.posted.erase(found);
+    if (found->is_complete) sent.posted.erase(found);
     return 0;
 }
 
@@ -112,7 +115,7 @@ bool NodeMessages::take_line(int from, std::uint32_t tag, std::byte* data, std::
     const Line& line = next_line(from, sender);
     if (line.number.load(std::memory_order_acquire) != sender.taken + 1) return false;
     if (line.tag != tag || line.bytes != bytes || line.cell != no_cell || !line.is_last) return false;
-    if (bytes > inline_bytes || !sender.posted.empty() || !sender.unexpected.empty()) return false;
+    if (bytes > inline_bytes || sender.has_incoming()) return false;
     std::memcpy(data, line.data.data(), bytes);
     receipts(rank_, from).taken.store(++sender.taken, std::memory_order_release);
     return true;
@@ -135,7 +138,8 @@ Status NodeMessages::poll(int from) {
 }
 
 void NodeMessages::move_out_of_cells(int from) {
-    for (Unexpected& each : peer(from).unexpected) {
+    if (peer(from).incoming == nullptr) return;
+    for (Unexpected& each : incoming(from).unexpected) {
         Fragment& fragment = each.fragment;
         if (fragment.cell == no_cell) continue;
         const std::byte* data = cell(from, fragment.cell);
