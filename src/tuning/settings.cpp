@@ -337,8 +337,7 @@ const std::vector<Setting>& registry() {
          },
          [](const Settings& settings) { return std::string(gpu_use_names[static_cast<std::size_t>(settings.gpu)]); }},
         {"LIBHCOLL_SETUP_CALLS", "number", "auto, or 0 to 1G",
-         "how many blocking collective calls on a communicator go to the MPI library before its own duplicate is made, "
-         "in the "
+         "how many blocking collective calls on a communicator go to the MPI library before it is set up, in the "
          "next call after them in which all ranks wait for all (MPI_Barrier, MPI_Allreduce, MPI_Allgather). 0: where "
          "it "
          "is made (MPI_COMM_WORLD in MPI_Init). auto is 5 for MPI_COMM_WORLD, and for others when calls and bytes make "
@@ -355,7 +354,7 @@ const std::vector<Setting>& registry() {
                                                                   : std::to_string(settings.setup_calls);
          }},
         {"LIBHCOLL_COMMUNICATORS", "number", "0 to 1M",
-         "how many communicators may have a duplicate at a time; MPI libraries have room for few (MPICH: 2048)", true,
+         "how many communicators may be set up at a time; each takes memory on all of its ranks", true,
          [](Settings& settings, std::string_view text) {
              return parse_number(text, 0, 1ULL << 20, settings.communicators);
          },

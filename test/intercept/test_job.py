@@ -123,10 +123,53 @@ class Duplicates(unittest.TestCase):
         self.assertEqual(len(freed), 4, result.stderr)
         for rank, numbers in freed.items():
             self.assertGreater(len(numbers), 3, rank)
-            self.assertEqual(numbers, sorted(set(numbers)), rank)
+            self.assertEqual(len(numbers), len(set(numbers)), rank)
+            for others in freed.values():
+                self.assertEqual([each for each in numbers if each in others],
+                                 [each for each in others if each in numbers])
         # A number is the same communicator's on all ranks: each has 3 of the 4, and MPI_COMM_WORLD all of them.
         everywhere = [number for numbers in freed.values() for number in numbers]
         self.assertTrue(all(everywhere.count(number) in (3, 4) for number in everywhere), freed)
+
+    def places(self, **settings):
+        """By duplicate, the first tags of the communicators on it; and how many may be on one."""
+        program = os.path.join(BUILD, "test", "bin", f"communicators.{FLAVOUR}")
+        result = job(2, [program, "--only", "hold", "--hold", "60"],
+                     **{**OWN, "LIBHCOLL_LOG": "debug", "LIBHCOLL_SETUP_CALLS": "1", **settings})
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        found = re.findall(r"its messages have tags from (\d+) on of duplicate (\d+), which (\d+) may share", result.stderr)
+        self.assertGreaterEqual(len(found), 60, result.stderr)
+        tags = {}
+        for first, duplicate, _ in found:
+            tags.setdefault(duplicate, []).append(int(first))
+        self.assertEqual(len({places for _, _, places in found}), 1, found)
+        return tags, int(found[0][2])
+
+    def can_revoke(self):
+        libraries = subprocess.run(["ldd", COLLECTIVES], capture_output=True, text=True, check=True).stdout
+        path = re.search(r"=> (\S*/libmpi\w*\.so\S*)", libraries).group(1)
+        with open(path, "rb") as library:
+            return b"PMPIX_Comm_revoke" in library.read()
+
+    def test_communicators_of_the_same_processes_share_them(self):
+        for memory in ("0", "1"):
+            tags, places = self.places(LIBHCOLL_SHARED_MEMORY=memory)
+            if places == 1:
+                self.skipTest("the MPI library has too few tags")
+            together = sum(len(each) for each in tags.values())
+            self.assertEqual(len(tags), -(-together // places), tags)
+            for first in tags.values():
+                self.assertEqual(len(set(first)), len(first), "two communicators have the same tags")
+
+    def test_where_tags_cannot_tell_calls_apart_each_has_one(self):
+        # Collectives of the MPI library that nobody waits for; calls of several threads at a time; one that may be revoked.
+        settings = [{"LIBHCOLL_VERIFY": "7"}, {"LIBHCOLL_PROGRESS": "thread"}]
+        if self.can_revoke():
+            settings.append({"OMPI_MCA_mpi_ft_enable": "1"})  # MPICH 4.0 ends the job where its own is set
+        for each in settings:
+            tags, places = self.places(**each)
+            self.assertEqual(places, 1, each)
+            self.assertTrue(all(first == [0] for first in tags.values()), tags)
 
 
 class SharedMemory(unittest.TestCase):

@@ -5,9 +5,10 @@
 //   --case rooted_only    a communicator that sees rooted calls alone
 //   --case free_pending   MPI_Comm_free with a non-blocking collective under way waits for nobody
 //   --case free_order     communicators of many groups, freed in an order of each rank's own, or left to MPI_Finalize
-//   --case reclaim        more communicators than may have a duplicate, of which the last one alone is used much
+//   --case reclaim        more communicators than may be set up, of which the last one alone is used much
 //   --case reuse          communicators made, used and freed one after another, and several of them at once
 //   --case together       ranks that know their processes by offset, by table and by chance
+//   --case interleaved    many communicators of the same processes, with calls under way on all of them at once, begun in an order of each rank's own
 #include "../support/program.hpp"
 
 #include <algorithm>
@@ -107,12 +108,12 @@ void free_pending(const Program& program) {
     }
 }
 
-// Sub-communicators of pairs of ranks, of all but one, in reverse: each rank is in several, with a history of its own.
+// Sub-communicators of all ranks but one, in reverse, two of each: each rank is in several, with a history of its own.
 void free_order(const Program& program) {
     const int size = program.size();
     std::vector<MPI_Comm> all;
     for (int without = 0; without < size; ++without)
-        for (const bool reverse : {false, true}) {
+        for (const bool reverse : {false, true, false, true}) {
             MPI_Comm comm = MPI_COMM_NULL;
             check(MPI_Comm_split(MPI_COMM_WORLD, program.rank() == without ? MPI_UNDEFINED : 1,
                                  reverse ? -program.rank() : program.rank(), &comm));
@@ -185,6 +186,61 @@ void together(const Program& program) {
     }
 }
 
+// Nothing but tags tells their messages apart where they share a duplicate.
+void interleaved(const Program& program) {
+    constexpr int many = 30;
+    constexpr int rounds = 12;
+    constexpr int elements = 700;
+    constexpr std::size_t count = many;
+    std::vector<MPI_Comm> comms(count, MPI_COMM_NULL);
+    for (MPI_Comm& comm : comms) {
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        for (int i = 0; i < 4; ++i) sum_on(comm, i);
+    }
+    std::mt19937 order(static_cast<unsigned int>(program.seed()) + static_cast<unsigned int>(program.rank()));
+    std::vector<std::size_t> indices(count);
+    std::iota(indices.begin(), indices.end(), std::size_t{0});
+    const int size = program.size();
+    for (int round = 0; round < rounds; ++round) {
+        const auto value = [&](std::size_t index, int salt) { return round * 1000 + static_cast<int>(index) + salt; };
+        const auto root = [&](std::size_t index) { return (static_cast<int>(index) + round) % size; };
+        std::vector<std::vector<int>> messages(count);
+        std::vector<int> mine(count);
+        std::vector<int> sums(count, -1);
+        std::vector<MPI_Request> requests;
+        std::shuffle(indices.begin(), indices.end(), order);
+        for (const std::size_t index : indices) {
+            messages[index].assign(elements, program.rank() == root(index) ? value(index, 1) : -1);
+            check(MPI_Ibcast(messages[index].data(), elements, MPI_INT, root(index), comms[index],
+                             &requests.emplace_back()));
+        }
+        std::shuffle(indices.begin(), indices.end(), order);
+        for (const std::size_t index : indices) {
+            mine[index] = value(index, program.rank());
+            check(MPI_Iallreduce(&mine[index], &sums[index], 1, MPI_INT, MPI_SUM, comms[index],
+                                 &requests.emplace_back()));
+        }
+        // Roots are done with these before the others come.
+        for (std::size_t index = 0; index < count; ++index) bcast_on(comms[index], root(index), value(index, 2));
+        // So many that something is tried.
+        for (std::size_t index = 0; index < count; ++index)
+            for (int i = 0; i < 8; ++i) sum_on(comms[index], value(index, i));
+        check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+        for (std::size_t index = 0; index < count; ++index) {
+            require(std::all_of(messages[index].begin(), messages[index].end(),
+                                [&](int each) { return each == value(index, 1); }),
+                    "MPI_Ibcast gave something else");
+            require(sums[index] == size * value(index, 0) + size * (size - 1) / 2, "MPI_Iallreduce gave a wrong sum");
+        }
+        // What one has given back serves the next one.
+        const auto other = static_cast<std::size_t>(round % many);
+        check(MPI_Comm_free(&comms[other]));
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comms[other]));
+        for (int i = 0; i < 3; ++i) sum_on(comms[other], i);
+    }
+    for (MPI_Comm& comm : comms) check(MPI_Comm_free(&comm));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -205,6 +261,8 @@ int main(int argc, char** argv) {
         reuse(program);
     else if (which == "together")
         together(program);
+    else if (which == "interleaved")
+        interleaved(program);
     else
         fail("there is no case " + which);
     return program.finish(which);

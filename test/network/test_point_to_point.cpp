@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace hcoll {
 namespace {
 
 constexpr int ranks = 4;
-constexpr int largest_tag = 32767;
+constexpr TagRange tags;
 
 // MPICH's handles are int, Open MPI's are pointers.
 template <typename Handle>
@@ -38,6 +39,7 @@ struct FakeVendor {
     std::vector<std::string> said;
     std::uintptr_t next = first_request;
     std::vector<int> results;  // by request: what a test of it says; `pending` where it is not complete
+    std::vector<int> tags;     // of all messages
 };
 constexpr int pending = -1;
 FakeVendor fake;
@@ -65,7 +67,8 @@ protected:
         mpi = {};
         mpi.Comm_rank = [](MPI_Comm, int* rank) { return *rank = 0, MPI_SUCCESS; };
         mpi.Error_class = [](int code, int* error_class) { return *error_class = code, MPI_SUCCESS; };
-        mpi.Isend = [](const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request* request) {
+        mpi.Isend = [](const void*, int, MPI_Datatype, int, int tag, MPI_Comm, MPI_Request* request) {
+            fake.tags.push_back(tag);
             return begin("send", request);
         };
         mpi.Irecv = [](void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request* request) {
@@ -119,9 +122,37 @@ protected:
     std::array<std::byte, 8> memory{};
     FlowControl flow{ranks};
     MPI_Comm communicator = handle_of<MPI_Comm>(7);
-    PointToPoint messages{Carriers(communicator), flow, largest_tag, handle_of<MPI_Comm>(8)};
+    PointToPoint messages{Carriers(communicator), flow, tags, handle_of<MPI_Comm>(8)};
     std::vector<Token> completed;
 };
+
+// Whatever is under way on it has tags of its range, and no two of the same.
+TEST_F(PointToPointTest, HasTagsOfItsRangeOnly) {
+    constexpr TagRange range{.first = 5 * PointToPoint::most_tags, .count = PointToPoint::most_tags};
+    PointToPoint other{Carriers(communicator), flow, range, MPI_Comm()};
+    constexpr std::uint32_t last_tag = tags_per_collective - 1;
+    const auto send_some = [&] {
+        for (const std::uint32_t tag : {0U, last_tag}) ASSERT_EQ(other.send(1, tag, memory.data(), 1, 0), MPI_SUCCESS);
+    };
+    fake.tags.clear();
+    other.begin(MPI_Datatype(), 1, MPI_Op());
+    send_some();
+    other.begin_nonblocking(0, MPI_Datatype(), 1, MPI_Op());
+    send_some();
+    other.begin_nonblocking(static_cast<std::uint64_t>(PointToPoint::nonblocking_sequences(range)) - 1, MPI_Datatype(),
+                            1, MPI_Op());
+    send_some();
+    for (const int number : {0, PointToPoint::persistent_sequences(range) - 1}) {
+        other.begin_persistent(number, MPI_Datatype(), 1, MPI_Op());
+        send_some();
+        EXPECT_EQ(fake.tags[fake.tags.size() - 2], PointToPoint::persistent_tag(number, range));
+    }
+    for (const int tag : fake.tags) {
+        EXPECT_GE(tag, range.first);
+        EXPECT_LT(tag, range.first + range.count);
+    }
+    EXPECT_EQ(std::set<int>(fake.tags.begin(), fake.tags.end()).size(), fake.tags.size());
+}
 
 using Said = std::vector<std::string>;
 

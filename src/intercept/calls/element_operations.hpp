@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "intercept/calls/guarded.hpp"
+#include "intercept/types/datatype.hpp"
 #include "intercept/types/reduction_kernel.hpp"
 #include "intercept/types/signature_bytes.hpp"
 #include "progress/engine/engine.hpp"
@@ -55,7 +56,8 @@ public:
             return MPI_SUCCESS;
         }
         const int count = static_cast<int>(units);
-        return mpi.Sendrecv(source, count, type_, rank_, 0, target, count, type_, rank_, 0, communicator_,
+        const int tag = tag_to_self();
+        return mpi.Sendrecv(source, count, type_, rank_, tag, target, count, type_, rank_, tag, communicator_,
                             MPI_STATUS_IGNORE);
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/calls/learned_call.hpp"
 
+#include "intercept/process/errors_return.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/taken_apart.hpp"
 #include "intercept/process/together.hpp"
@@ -9,15 +10,14 @@ namespace hcoll {
 
 namespace {
 
-// All ranks are in the same call.
-int agree_now(OwnAlgorithms& own) {
-    LearningAgreement& agreement = *own.agreement;
-    const auto words = static_cast<int>(agreement.mine.size());
+// All ranks are in the same call on it.
+int agree_now(MPI_Comm communicator, const Learning::Words& mine, Learning::Words& all) {
+    const ErrorsReturn errors_return(communicator);
+    const auto words = static_cast<int>(mine.size());
     if (!Background::takes_collectives_apart())
-        return mpi.Allreduce(agreement.mine.data(), agreement.all.data(), words, MPI_UINT64_T, MPI_MAX, own.duplicate);
+        return mpi.Allreduce(mine.data(), all.data(), words, MPI_UINT64_T, MPI_MAX, communicator);
     return begin_and_finish(MPI_STATUS_IGNORE, [&](MPI_Request* request) {
-        return mpi.Iallreduce(agreement.mine.data(), agreement.all.data(), words, MPI_UINT64_T, MPI_MAX, own.duplicate,
-                              request);
+        return mpi.Iallreduce(mine.data(), all.data(), words, MPI_UINT64_T, MPI_MAX, communicator, request);
     });
 }
 
@@ -41,15 +41,16 @@ void log_decisions(const Learning& learning, int ranks) {
 
 void agree_on_learning(Communicator& communicator) {
     OwnAlgorithms& own = communicator.own();
-    LearningAgreement& agreement = *own.agreement;
+    Learning::Words mine{};
+    Learning::Words all{};
     // Ranks that are broken, or know that others are, agree on nothing.
     if (own.is_broken || (own.peers != nullptr && own.peers->why_broken() != NodeBreak::none))
         return own.learn_no_more();
-    own.learning.tell(agreement.mine, agreement.nanoseconds, own.clock.is_old());
+    own.learning.tell(mine, own.agreement_nanoseconds, own.clock.is_old());
     const std::uint64_t begin = CommonClock::raw_now();
-    if (agree_now(own) != MPI_SUCCESS) return own.learn_no_more();
-    agreement.nanoseconds = CommonClock::raw_now() - begin;
-    const Learning::Outcome outcome = own.learning.learn(agreement.all);
+    if (agree_now(communicator.handle(), mine, all) != MPI_SUCCESS) return own.learn_no_more();
+    own.agreement_nanoseconds = CommonClock::raw_now() - begin;
+    const Learning::Outcome outcome = own.learning.learn(all);
     // What calls like the last ones run is looked up anew, on all ranks: some of them may keep such a call, and others not.
     for (std::size_t i = 0; i < collective_count; ++i) own.forget_repeated(static_cast<Collective>(i));
     if (outcome.has_changed) {
@@ -61,7 +62,7 @@ void agree_on_learning(Communicator& communicator) {
         log_line(LogLevel::info, "{} ranks have counted their calls differently; nothing more is learned there",
                  communicator.size());
     // Whoever fails here has a worse clock than the others, and nothing else.
-    if (outcome.wants_clock) (void)own.clock.compare(own.duplicate, *own.placement, own.rank);
+    if (outcome.wants_clock) (void)own.clock.compare(own.duplicate, own.tags.first, *own.placement, own.rank);
 }
 
 void touch_memory_of_trial(OwnAlgorithms& own, Collective collective, int root, const Decision& decision,

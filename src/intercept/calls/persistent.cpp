@@ -34,7 +34,7 @@ private:
         const char failed = 0;
         note_completion(mpi.Send(&failed, status == MPI_SUCCESS ? 0 : 1, MPI_BYTE, own.rank, tag(), own.duplicate));
     }
-    int tag() const { return PointToPoint::persistent_tag(number_, run_->own().tag_upper_bound); }
+    int tag() const { return PointToPoint::persistent_tag(number_, run_->own().tags); }
 
     MPI_Comm comm_;
     int number_;

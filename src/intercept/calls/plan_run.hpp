@@ -56,7 +56,7 @@ public:
     PlanRun(OwnAlgorithms& own, std::shared_ptr<const Plan> plan, MPI_Datatype type, std::size_t unit_bytes, MPI_Op op)
         : own_(own),
           plan_(std::move(plan)),
-          network_(own.carriers, own.nonblocking.flow, own.tag_upper_bound, MPI_COMM_NULL),
+          network_(own.carriers, own.nonblocking.flow, own.tags, MPI_COMM_NULL),
           packing_(network_),
           operations_(type, op, own.duplicate, own.rank, unit_bytes, &signature_),
           type_(type),

@@ -14,18 +14,17 @@ namespace hcoll {
 namespace {
 
 constexpr int exchanges = 10;
-constexpr int tag = 0;  // nothing blocking is under way on the communicator
 constexpr std::uint64_t nanoseconds_of_second = 1'000'000'000;
 constexpr std::uint64_t old_after = 10 * nanoseconds_of_second;
 // A second comparison tells a drift if the first was so long ago; more than that no quartz drifts.
 constexpr std::uint64_t least_between = nanoseconds_of_second;
 constexpr double most_drift = 500e-6;
 
-int send(const void* data, int numbers, int to, MPI_Comm communicator) {
+int send(const void* data, int numbers, int to, int tag, MPI_Comm communicator) {
     return end_job_unless(mpi.Send(data, numbers, MPI_UINT64_T, to, tag, communicator), "clocks are compared");
 }
 
-int receive(void* data, int numbers, int from, MPI_Comm communicator) {
+int receive(void* data, int numbers, int from, int tag, MPI_Comm communicator) {
     return end_job_unless(mpi.Recv(data, numbers, MPI_UINT64_T, from, tag, communicator, MPI_STATUS_IGNORE),
                           "clocks are compared");
 }
@@ -41,7 +40,7 @@ std::uint64_t CommonClock::raw_now() {
 
 bool CommonClock::is_old() const { return is_compared_ && raw_now() - compared_at_ > old_after; }
 
-int CommonClock::compare(MPI_Comm communicator, const Placement& placement, int rank) {
+int CommonClock::compare(MPI_Comm communicator, int tag, const Placement& placement, int rank) {
     if (placement.nodes() == 1 || is_simulated) return MPI_SUCCESS;
     const int node = placement.node_of(rank);
     const auto on_node = placement.ranks_of_node(node);
@@ -57,9 +56,9 @@ int CommonClock::compare(MPI_Comm communicator, const Placement& placement, int 
                 const int asks = leader_of(node + stride);
                 for (int i = 0; i < exchanges && status == MPI_SUCCESS; ++i) {
                     std::uint64_t question = 0;
-                    status = receive(&question, 1, asks, communicator);
+                    status = receive(&question, 1, asks, tag, communicator);
                     const std::uint64_t answer = node == 0 ? raw_now() : compared.now();
-                    if (status == MPI_SUCCESS) status = send(&answer, 1, asks, communicator);
+                    if (status == MPI_SUCCESS) status = send(&answer, 1, asks, tag, communicator);
                 }
             } else if (node % (2 * stride) == stride) {
                 const int knows = leader_of(node - stride);
@@ -67,8 +66,8 @@ int CommonClock::compare(MPI_Comm communicator, const Placement& placement, int 
                 for (int i = 0; i < exchanges && status == MPI_SUCCESS; ++i) {
                     std::uint64_t answer = 0;
                     const std::uint64_t asked = raw_now();
-                    status = send(&asked, 1, knows, communicator);
-                    if (status == MPI_SUCCESS) status = receive(&answer, 1, knows, communicator);
+                    status = send(&asked, 1, knows, tag, communicator);
+                    if (status == MPI_SUCCESS) status = receive(&answer, 1, knows, tag, communicator);
                     const std::uint64_t took = raw_now() - asked;
                     if (took >= soonest) continue;
                     soonest = took;
@@ -81,11 +80,11 @@ int CommonClock::compare(MPI_Comm communicator, const Placement& placement, int 
             }
         }
         for (const int each : on_node.subspan(1))
-            if (const int sent = send(told.data(), static_cast<int>(told.size()), each, communicator);
+            if (const int sent = send(told.data(), static_cast<int>(told.size()), each, tag, communicator);
                 status == MPI_SUCCESS)
                 status = sent;
     } else {
-        status = receive(told.data(), static_cast<int>(told.size()), on_node.front(), communicator);
+        status = receive(told.data(), static_cast<int>(told.size()), on_node.front(), tag, communicator);
     }
     if (status != MPI_SUCCESS) return status;
     // The first node's clock is the common one: there nothing was asked.

@@ -28,8 +28,9 @@ public:
                static_cast<std::uint64_t>(static_cast<std::int64_t>(drift_ * static_cast<double>(raw - compared_at_)));
     }
 
-    // By all ranks of `communicator`, which sit as `placement` says. Returns an MPI error code; the clock is as it was, then.
-    int compare(MPI_Comm communicator, const Placement& placement, int rank);
+    // By all ranks of `communicator`, which sit as `placement` says, by messages with `tag`: no other one with it may be under way there. Returns an MPI error
+    // code; the clock is as it was, then.
+    int compare(MPI_Comm communicator, int tag, const Placement& placement, int rank);
     // Was it compared so long ago that it should be again?
     bool is_old() const;
 

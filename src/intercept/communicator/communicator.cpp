@@ -113,7 +113,7 @@ int Communicator::count_call(MPI_Comm handle, Collective collective, std::uint64
     if (const int status = attach(handle, state); status != MPI_SUCCESS) return status;
     if (state == nullptr || state->mode_ != Mode::counting) return MPI_SUCCESS;
     const Settings& settings = Process::get().agreed()->settings;
-    // A communicator that is used for these alone needs no duplicate where nothing can take them from the vendor.
+    // A communicator that is used for these alone needs nothing where nothing can take them from the vendor.
     if (state->reach_ == Reach::world && has_blocks(collective) && !settings.sparse &&
         !may_run_here(collective, settings, state->size_))
         return MPI_SUCCESS;
@@ -341,6 +341,9 @@ void Communicator::begin_own(ProcessGroup& group, OwnAlgorithms& own) {
     (void)has_memory_for([&] {
         log_line(LogLevel::debug, "a communicator of {} ranks is set up after {} calls: {}", size_, calls_,
                  own.neighbors.is_complete() ? "neighbors only" : placement_summary(*own.placement));
+        if (own.shared_duplicate != nullptr)
+            log_line(LogLevel::debug, "its messages have tags from {} on of duplicate {}, which {} may share",
+                     own.tags.first, own.shared_duplicate->number(), own.shared_duplicate->places());
     });
 }
 

@@ -6,6 +6,7 @@
 #include "intercept/process/abort_job.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/log.hpp"
+#include "intercept/process/process.hpp"
 #include "progress/engine/simulation.hpp"
 
 namespace hcoll {
@@ -76,6 +77,7 @@ void ServedCommunicator::fail(int status) {
 void OwnAlgorithms::revoke() {
     is_broken = true;
     if (peers != nullptr) peers->give_up(NodeBreak::revoked);
+    if (shared_duplicate != nullptr) shared_duplicate->close();
     for (MPI_Comm each : {leaders, duplicate})
         if (each != MPI_COMM_NULL && mpi.Comm_revoke != nullptr)
             if (const int status = mpi.Comm_revoke(each); status != MPI_SUCCESS)
@@ -85,7 +87,6 @@ void OwnAlgorithms::revoke() {
 void OwnAlgorithms::prepare_to_learn(const Settings& settings) {
     const auto is_empty = [](const TrialTable& table) { return table.empty(); };
     if (std::all_of(decisions->trials.begin(), decisions->trials.end(), is_empty)) return;
-    agreement = std::make_unique<LearningAgreement>();
     learning = Learning(&decisions->blocking, &decisions->trials, settings.tune, settings.bits);
 }
 
@@ -122,19 +123,26 @@ void OwnAlgorithms::free_communicators() {
         neighbors.free();
         duplicate = MPI_COMM_NULL;
     }
-    if (is_simulated) duplicate = MPI_COMM_NULL;  // it is the application's own
+    const bool others_use_it = shared_duplicate != nullptr && !shared_duplicate->remove_user();
+    if (shared_duplicate != nullptr && !others_use_it) {
+        shared_duplicate->close();
+        if (log_enabled(LogLevel::debug))
+            log_line(LogLevel::debug, "rank {} of MPI_COMM_WORLD frees duplicate {}", Process::get().world_rank(),
+                     shared_duplicate->number());
+    }
+    // In a simulation it is the application's own.
+    if (others_use_it || is_simulated) duplicate = MPI_COMM_NULL;
     for (MPI_Comm* each : {&leaders, &duplicate})
         if (*each != MPI_COMM_NULL)
             if (const int status = mpi.Comm_free(each); status != MPI_SUCCESS)
                 log_line(LogLevel::warn, "a duplicate cannot be freed (MPI error {})", status);
 }
 
-// It probes for what nobody sends, a message to itself with the last tag: where a probe finds something, the MPI
-// libraries move nothing else.
+// It probes for what nobody sends: where a probe finds something, the MPI libraries move nothing else.
 Status OwnAlgorithms::drive_vendor(void* own) {
     const auto* self = static_cast<OwnAlgorithms*>(own);
     int found = 0;
-    const int status = mpi.Iprobe(self->rank, self->tag_upper_bound, self->duplicate, &found, MPI_STATUS_IGNORE);
+    const int status = mpi.Iprobe(self->rank, self->largest_tag, self->duplicate, &found, MPI_STATUS_IGNORE);
     if (Background::calls_must_move()) Background::get().in_flight().drive();
     return status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a communicator needs to run own algorithms: a duplicate, the memory that the ranks of a node share, plans, engines and decisions.
+// What a communicator needs to run own algorithms: tags on a duplicate, the memory that the ranks of a node share, plans, engines and decisions.
 //
 // It outlives the communicator of the application: when that is freed, it goes back to those of its processes (process_group.hpp),
 // and serves the next communicator of them. Nothing of it is the application's.
@@ -15,6 +15,7 @@
 
 #include "intercept/communicator/common_clock.hpp"
 #include "intercept/communicator/neighbors.hpp"
+#include "intercept/communicator/shared_duplicate.hpp"
 #include "intercept/communicator/shared_rooms.hpp"
 #include "intercept/types/packing_transport.hpp"
 #include "intercept/types/reduction_kernel.hpp"
@@ -89,13 +90,6 @@ private:
     std::vector<bool> ended_;   // by number, modulo its size, of those from oldest_ on
 };
 
-// How the ranks of a communicator come to know what their calls have cost (tuning/learning.hpp): what was told, and what became of it.
-struct LearningAgreement {
-    Learning::Words mine{};
-    Learning::Words all{};
-    std::uint64_t nanoseconds = 0;  // that the last one took
-};
-
 // The communicator of the application's that something serves, for whoever moves its collectives in the background.
 class ServedCommunicator {
 public:
@@ -118,21 +112,31 @@ private:
     bool was_fatal_ = false;  // when it ended, with more under way
 };
 
+// What carries its messages.
+struct MessageRoute {
+    MPI_Comm duplicate;  // among neighbors, that with the next rank
+    int rank;            // of this process there
+    Carriers carriers;
+    TagRange tags;
+    int largest_tag;                   // which no message has
+    MPI_Comm leaders = MPI_COMM_NULL;  // of the nodes' leaders, where an algorithm wants it, on those that are
+};
+
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
 struct OwnAlgorithms {
-    OwnAlgorithms(MPI_Comm communicator, int own_rank, const Carriers& of_messages, int largest_tag,
-                  const Settings& settings, std::shared_ptr<const Placement> where, MPI_Comm leaders_of_nodes)
-        : duplicate(communicator),
-          rank(own_rank),
-          carriers(of_messages),
-          tag_upper_bound(largest_tag),
-          leaders(leaders_of_nodes),
+    OwnAlgorithms(const MessageRoute& route, const Settings& settings, std::shared_ptr<const Placement> where)
+        : duplicate(route.duplicate),
+          rank(route.rank),
+          carriers(route.carriers),
+          tags(route.tags),
+          largest_tag(route.largest_tag),
+          leaders(route.leaders),
           placement(std::move(where)),
           plans(settings.plan_cache),
           flow(placement->ranks()),
-          network(carriers, flow, tag_upper_bound, leaders),
-          nonblocking(placement->ranks(), settings.plan_cache, PointToPoint::nonblocking_sequences(tag_upper_bound),
-                      PointToPoint::persistent_sequences(tag_upper_bound)),
+          network(carriers, flow, tags, leaders),
+          nonblocking(placement->ranks(), settings.plan_cache, PointToPoint::nonblocking_sequences(tags),
+                      PointToPoint::persistent_sequences(tags)),
           packing(network),
           transport(packing, drive_vendor, this) {
         known_reductions.reserve(most_known_reductions);
@@ -152,15 +156,18 @@ struct OwnAlgorithms {
     void free_communicators();
 
     ServedCommunicator served;
-    MPI_Comm duplicate;  // among neighbors, that with the next rank
-    int rank;            // of this process in the duplicate
+    // As in MessageRoute.
+    MPI_Comm duplicate;
+    int rank;
     Carriers carriers;
-    Neighbors neighbors;  // complete where the ranks keep to them
-    int tag_upper_bound;
-    MPI_Comm leaders;             // of the nodes' leaders, where an algorithm wants it, on those that are
-    bool has_leaders = false;     // do they have one? The same on all ranks
-    bool has_everything = false;  // all that any choice needs, as far as it can be had
-    std::uint64_t serial = 0;     // the same on all ranks, and rising: the order in which duplicates are freed
+    TagRange tags;
+    int largest_tag;
+    MPI_Comm leaders;
+    std::shared_ptr<SharedDuplicate> shared_duplicate;  // `duplicate`; nullptr among neighbors
+    Neighbors neighbors;                                // complete where the ranks keep to them
+    bool has_leaders = false;                           // are there any? The same on all ranks
+    bool has_everything = false;                        // all that any choice needs, as far as it can be had
+    std::uint64_t serial = 0;  // the same on all ranks, and rising: the order in which duplicates are freed
     std::uint64_t uses =
         0;  // so many collectives have begun on it, those included that learning leaves to the MPI library
     // Has this rank found a wrong result of such calls (LIBHCOLL_VERIFY)? By whoever moves them; the ranks have yet to agree.
@@ -258,7 +265,7 @@ struct OwnAlgorithms {
     std::array<RepeatedBlocks, collective_count> repeated_blocks;
     // What its calls teach; off where nothing is tried.
     Learning learning;
-    std::unique_ptr<LearningAgreement> agreement;  // where it is on
+    std::uint64_t agreement_nanoseconds = 0;  // that the last one took
     CommonClock clock;
     // Takes the memory for learning, where its decisions have something to try.
     void prepare_to_learn(const Settings& settings);

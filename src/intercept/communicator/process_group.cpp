@@ -8,7 +8,6 @@
 #include <iterator>
 
 #include "base/check.hpp"
-#include "intercept/process/log.hpp"
 #include "intercept/process/process.hpp"
 #include "intercept/process/together.hpp"
 
@@ -67,9 +66,9 @@ void ProcessGroups::note_serial(std::uint64_t serial) {
     last_serial_ = std::max(last_serial_, serial >> random_bits);
 }
 
-std::uint64_t ProcessGroups::duplicates() {
+std::uint64_t ProcessGroups::parts() {
     const std::lock_guard lock(mutex_);
-    return duplicates_;
+    return parts_;
 }
 
 ProcessGroup::Part* ProcessGroups::part_of(ProcessGroup& group, const OwnAlgorithms& own) {
@@ -110,7 +109,8 @@ OwnAlgorithms* ProcessGroups::add(ProcessGroup& group, std::list<ProcessGroup::P
     ProcessGroup::Part& added = part.front();
     added.is_reserved = true;
     group.parts_.splice(group.parts_.end(), part);
-    ++duplicates_;
+    ++parts_;
+    if (added.own->shared_duplicate != nullptr) added.own->shared_duplicate->add_user();
     return added.own.get();
 }
 
@@ -152,8 +152,8 @@ unsigned int ProcessGroups::caution() {
     return caution_;
 }
 
-// In the order of their numbers, since some MPI libraries wait for the other ranks in it. What persistent requests still name
-// stays, since each rank frees its own when it likes, and so does what is broken: some of its ranks may be gone.
+// In the order of their numbers, since some MPI libraries wait for the other ranks in it; a duplicate that several share goes with the last one. What persistent
+// requests still name stays, since each rank frees its own when it likes, and so does what is broken: some of its ranks may be gone.
 template <typename IsIt>
 void ProcessGroups::free_parts(IsIt&& is_it) {
     std::list<ProcessGroup::Part> parts;
@@ -165,7 +165,7 @@ void ProcessGroups::free_parts(IsIt&& is_it) {
                 if (is_it(*group, *part)) parts.splice(parts.end(), group->parts_, part);
                 part = next;
             }
-        duplicates_ -= parts.size();
+        parts_ -= parts.size();
     }
     parts.sort([](const auto& a, const auto& b) { return a.own->serial < b.own->serial; });
     for (ProcessGroup::Part& part : parts) {
@@ -173,9 +173,6 @@ void ProcessGroups::free_parts(IsIt&& is_it) {
         Process& process = Process::get();
         if (process.report() != nullptr || process.agreed()->settings.learn_file != "off")
             (void)has_memory_for([&] { process.learned().add(own->learning, *own->placement); });
-        if (log_enabled(LogLevel::debug))
-            log_line(LogLevel::debug, "rank {} of MPI_COMM_WORLD frees duplicate {}", Process::get().world_rank(),
-                     own->serial);
         if (own->nonblocking.has_persistent() || own->is_broken)
             (void)own.release();
         else

@@ -32,6 +32,7 @@ struct GroupFacts {
     std::shared_ptr<const Placement> placement;
     std::shared_ptr<const CallDecisions> decisions;
     // Of those that have been made, the last ones; nullptr where there are none to share.
+    std::shared_ptr<SharedDuplicate> duplicate;
     std::shared_ptr<SharedRooms> rooms;
     std::shared_ptr<PeerMemory> copies;  // proven between the ranks of the node; nullptr where they are not
 };
@@ -72,8 +73,8 @@ public:
     std::uint64_t draw_serial();
     void note_serial(std::uint64_t serial);
 
-    // How many duplicates there are, those that nobody uses included.
-    std::uint64_t duplicates();
+    // How many parts there are, those that nobody uses included.
+    std::uint64_t parts();
 
     // Sets the idle part with the lowest serial number aside, for a communicator that is being set up; nullptr where none is.
     OwnAlgorithms* reserve_idle(ProcessGroup& group, bool with_everything);
@@ -108,7 +109,7 @@ private:
 
     std::mutex mutex_;
     std::vector<std::unique_ptr<ProcessGroup>> groups_;
-    std::uint64_t duplicates_ = 0;
+    std::uint64_t parts_ = 0;
     std::uint64_t last_serial_ = 0;
     unsigned int caution_ = 0;
 };

@@ -14,6 +14,7 @@
 #include "intercept/process/taken_apart.hpp"
 #include "intercept/process/together.hpp"
 #include "intercept/process/world_ranks.hpp"
+#include "progress/engine/simulation.hpp"
 
 namespace hcoll {
 
@@ -68,18 +69,25 @@ void SetUp::tell_about_group() {
     all_[facts] = serial_of_facts;
     all_[inverse_facts] = ~serial_of_facts;
     // Whoever gets an idle part needs no room, and in one there is not everything.
-    if (!of_.wants_everything && known_facts_ != nullptr && known_facts_->rooms != nullptr && reserved_ == nullptr) {
-        rooms_ = known_facts_->rooms;
-        room_ = rooms_->take();
-    }
-    const std::uint64_t name_of_room = room_ == SharedRooms::none ? 0 : rooms_->name_of(room_);
-    all_[room] = name_of_room;
-    all_[inverse_room] = ~name_of_room;
+    const bool is_new = known_facts_ != nullptr && reserved_ == nullptr;
+    if (is_new && known_facts_->rooms != nullptr && !of_.wants_everything) room_.take(known_facts_->rooms);
+    if (is_new && known_facts_->duplicate != nullptr) tags_.take(known_facts_->duplicate);
+    all_[room] = room_.name();
+    all_[inverse_room] = ~room_.name();
+    all_[tags] = tags_.name();
+    all_[inverse_tags] = ~tags_.name();
 }
 
-void SetUp::give_room_back() {
-    if (room_ != SharedRooms::none) rooms_->give_back(std::exchange(room_, SharedRooms::none));
-    rooms_ = nullptr;
+void SetUp::give_places_back() {
+    room_.give_back();
+    tags_.give_back();
+}
+
+// shared_duplicate.hpp says why. It is so where any rank wants it.
+bool SetUp::wants_duplicate_apart() const {
+    int level = MPI_THREAD_MULTIPLE;
+    return is_simulated || of_.reach != Reach::world || settings().verify != 0 || vendor_may_revoke() ||
+           mpi.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
 }
 
 bool SetUp::meet() {
@@ -94,11 +102,12 @@ bool SetUp::meet() {
     if (of_.reach == Reach::world) group_ = groups.find({.ranks = of_.size, .offset = own_offset, .table = {}});
     all_[hash] = agreed_->hash;
     all_[inverse_hash] = ~agreed_->hash;
-    all_[no_room] = groups.duplicates() < settings().communicators ? 0 : 1;
+    all_[no_room] = groups.parts() < settings().communicators ? 0 : 1;
     all_[not_watched] = of_.is_watched ? 0 : 1;
     all_[device] = DeviceMemory::is_any_unknown() ? 1 : 0;
     all_[no_progress] = Background::get().is_possible_on(of_.reach == Reach::world) ? 0 : 1;
     all_[fewest_tags] = ~static_cast<std::uint64_t>(tag_upper_bound(of_.handle));
+    all_[apart] = wants_duplicate_apart() ? 1 : 0;
     all_[unearned] = is_earned() ? 0 : 1;
     all_[too_few_calls] = is_used_much() || settings().setup_calls != automatic_setup_calls ? 0 : 1;
     all_[offset] = told_offset;
@@ -122,7 +131,7 @@ bool SetUp::find_group() {
         return true;
     }
     if (reserved_ != nullptr) groups.unreserve(*group_, *std::exchange(reserved_, nullptr));
-    give_room_back();
+    give_places_back();
     group_ = nullptr;
     if (of_.reach == Reach::world) {
         std::vector<int> table;
@@ -146,7 +155,7 @@ SetUp::Result SetUp::run() {
         const ErrorsReturn errors_return(of_.handle);
         result = choose();
         if (reserved_ != nullptr && result.own != reserved_) ProcessGroups::get().unreserve(*group_, *reserved_);
-        if (result.own == nullptr || result.own->rooms != rooms_) give_room_back();
+        give_places_back();
     }
     return result;
 }
@@ -195,7 +204,7 @@ SetUp::Result SetUp::choose() {
     return {.own = kept_, .group = group_};
 }
 
-// There is no room for one more duplicate. Where another communicator of the same processes makes less use of its own than this one
+// There is no room for one more. Where another communicator of the same processes makes less use of its own than this one
 // would, and nothing is in flight there, this one takes it, and that one's calls are counted again. All ranks have begun
 // the same calls there: so none of them is, or will be, in one that another one runs differently. With MPI_THREAD_MULTIPLE another
 // thread may be about to begin one.

@@ -4,7 +4,7 @@
 //   agree        one small Allreduce of the vendor's: settings, whether it is earned, room, and whether the processes have been met before
 //   take over    an idle part that an earlier communicator of the same processes has left: nothing more is to be done
 //   find         otherwise, for the first communicator of its processes: where they sit, what calls run (GroupFacts)
-//   make         the duplicate, the memory that the ranks of a node share, single copies
+//   make         a duplicate or tags on one that there is, the memory that the ranks of a node share, single copies
 //
 // All ranks are in the same call, in which all of them wait for all. Every step ends alike on all ranks: what one of them cannot do, none
 // does.
@@ -59,6 +59,7 @@ private:
         device,
         no_progress,
         fewest_tags,
+        apart,  // a duplicate of its own
         unearned,
         too_few_calls,  // too little for learning to gain anything
         offset,
@@ -73,6 +74,8 @@ private:
         inverse_facts,
         room,
         inverse_room,
+        tags,
+        inverse_tags,
         fields
     };
     using Told = std::array<std::uint64_t, fields>;
@@ -98,13 +101,19 @@ private:
     const char* make_in_room();
     bool has_facts() const { return all_[facts] != 0 && all_[facts] == ~all_[inverse_facts]; }
     bool has_room() const { return all_[room] != 0 && all_[room] == ~all_[inverse_room]; }
-    void give_room_back();
+    bool has_tags() const { return all_[apart] == 0 && all_[tags] != 0 && all_[tags] == ~all_[inverse_tags]; }
+    bool wants_duplicate_apart() const;
+    void give_places_back();
     bool wants_leaders() const;
     void copy_decisions();
+    void find_duplicate();
+    void leave_duplicate();
     bool make_own();
-    MPI_Comm make_leaders(MPI_Comm duplicate);
+    void make_around_duplicate();
+    MPI_Comm make_leaders();
     void make_carriers();
     bool keep();
+    void learn_facts();
     void compare_clocks();
     void give_back();
     Result make_among_neighbors();
@@ -128,9 +137,11 @@ private:
     Told all_{};
     std::optional<WorldRanks> who_;  // the processes, where they are within MPI_COMM_WORLD
     ProcessGroup* group_ = nullptr;
-    OwnAlgorithms* reserved_ = nullptr;   // an idle part of the group's
-    std::shared_ptr<SharedRooms> rooms_;  // one of which is set aside
-    int room_ = SharedRooms::none;
+    OwnAlgorithms* reserved_ = nullptr;  // an idle part of the group's
+    PlaceAside<SharedRooms> room_;
+    PlaceAside<SharedDuplicate> tags_;
+    MPI_Comm duplicate_ = MPI_COMM_NULL;             // that `tags_` are of
+    bool is_new_duplicate_ = false;                  // it was made for this communicator
     std::shared_ptr<const GroupFacts> known_facts_;  // before all have told what they know
     GroupFacts facts_;
     // What becomes of facts_.decisions, until all is found.
@@ -139,7 +150,6 @@ private:
     TrialTables trials_;
     bool has_failed_ = false;               // this rank, for want of memory, which the others have to be told
     const Neighbors* neighbors_ = nullptr;  // by which ranks agree, where they keep to them
-    MPI_Comm duplicate_ = MPI_COMM_NULL;    // while it is made
     MPI_Comm leaders_ = MPI_COMM_NULL;
     bool has_leaders_ = false;
     std::unique_ptr<OwnAlgorithms> own_;

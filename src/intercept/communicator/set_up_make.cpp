@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is made for a communicator: the duplicate, its leaders', and what messages and collectives inside a node travel by.
+// What is made for a communicator: a duplicate, its leaders', and what messages and collectives inside a node travel by.
 #include <algorithm>
 #include <utility>
 
@@ -67,13 +67,13 @@ void SetUp::copy_decisions() {
 // Leaves it in `kept_`, reserved among its group's parts. Returns why it cannot be made, nullptr where it is.
 const char* SetUp::make() {
     copy_decisions();
-    duplicate_ = make_own_communicator(of_.handle);
+    find_duplicate();
     std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, has_failed_ ? 1U : 0U};
     if (!agree(lacks) || lacks[0] != 0) {
         if (of_.rank == 0)
             log_line(settings().reproducible ? LogLevel::warn : LogLevel::info,
                      "a communicator of {} ranks stays with the vendor: {}", of_.size, reason::no_context);
-        // If some rank has none, freeing it, which is collective, could wait for ever: it is left alone.
+        leave_duplicate();
         return reason::no_context;
     }
     bool is_made = lacks[1] == 0 && make_own();
@@ -85,14 +85,40 @@ const char* SetUp::make() {
     return is_made ? nullptr : reason::no_memory;
 }
 
-// Around the duplicate. False, on all ranks alike, where one of them has no memory for it.
+// What its messages travel on: tags on the duplicate that communicators of the same processes share, where they have agreed on some, else on a new one, which
+// some rank may not have. `has_failed_` where there is no memory to know it by.
+void SetUp::find_duplicate() {
+    if (has_tags()) {
+        duplicate_ = tags_.of->handle();
+        return;
+    }
+    tags_.give_back();
+    duplicate_ = make_own_communicator(of_.handle);
+    has_failed_ |= !has_memory_for([&] {
+        tags_.take(std::make_shared<SharedDuplicate>(duplicate_, all_[serial], static_cast<int>(~all_[fewest_tags]),
+                                                     all_[apart] == 0));
+    });
+    is_new_duplicate_ = true;
+}
+
+// Around the duplicate. May throw std::bad_alloc.
+void SetUp::make_around_duplicate() {
+    const MessageRoute route{.duplicate = duplicate_,
+                             .rank = of_.rank,
+                             .carriers = Carriers(duplicate_),
+                             .tags = tags_.of->tags(tags_.place),
+                             .largest_tag = tags_.of->largest_tag(),
+                             .leaders = leaders_};
+    own_ = std::make_unique<OwnAlgorithms>(route, settings(), facts_.placement);
+    own_->serial = all_[serial];
+    own_->shared_duplicate = tags_.of;
+}
+
+// False, on all ranks alike, where one of them has no memory for it.
 bool SetUp::make_own() {
-    leaders_ = make_leaders(duplicate_);
+    leaders_ = make_leaders();
     const bool has_memory = has_memory_for([&] {
-        own_ = std::make_unique<OwnAlgorithms>(duplicate_, of_.rank, Carriers(duplicate_),
-                                               static_cast<int>(~all_[fewest_tags]), settings(), facts_.placement,
-                                               leaders_);
-        own_->serial = all_[serial];
+        make_around_duplicate();
         own_->has_leaders = has_leaders_;
         own_->has_everything = of_.wants_everything;
     });
@@ -101,42 +127,49 @@ bool SetUp::make_own() {
 
 // Where all that there is to find is known, and there is a room: every rank makes its part, and they meet once.
 const char* SetUp::make_in_room() {
-    duplicate_ = make_own_communicator(of_.handle);
+    find_duplicate();
     std::list<ProcessGroup::Part> part;
-    const bool has_memory = !has_failed_ && duplicate_ != MPI_COMM_NULL && has_memory_for([&] {
-        own_ = std::make_unique<OwnAlgorithms>(duplicate_, of_.rank, Carriers(duplicate_),
-                                               static_cast<int>(~all_[fewest_tags]), settings(), facts_.placement,
-                                               MPI_COMM_NULL);
-        own_->serial = all_[serial];
-        own_->rooms = rooms_;
-        if (enter(room_) != 0) throw std::bad_alloc();
+    const bool has_duplicate = duplicate_ != MPI_COMM_NULL;
+    const bool has_memory = !has_failed_ && has_duplicate && has_memory_for([&] {
+        make_around_duplicate();
+        own_->rooms = room_.of;
+        if (enter(room_.place) != 0) throw std::bad_alloc();
         if (facts_.copies != nullptr) own_->node->adopt_single_copy(facts_.copies);
         own_->decisions = facts_.decisions;
         own_->prepare_to_learn(settings());
+        if (is_new_duplicate_ && all_[apart] == 0) learn_facts();
         part.emplace_back();
     });
-    std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, has_memory ? 0U : 1U};
+    std::array<std::uint64_t, 2> lacks = {has_duplicate ? 0U : 1U, has_memory ? 0U : 1U};
     const bool has_met = agree(lacks);
+    room_.use_up();
     if (has_met && lacks[1] == 0) {
         compare_clocks();
+        tags_.use_up();
         part.front().own = std::move(own_);
         kept_ = ProcessGroups::get().add(*group_, part);
         return nullptr;
     }
-    room_ = SharedRooms::none;  // which is not used again
     if (has_met && lacks[0] == 0) {
         give_back();
         return reason::no_memory;
     }
-    // If some rank has no duplicate, freeing it, which is collective, could wait for ever: it is left alone.
     own_.reset();
+    leave_duplicate();
     return reason::no_context;
+}
+
+// If some rank has no duplicate, freeing it, which is collective, could wait for ever: it is left alone.
+void SetUp::leave_duplicate() {
+    if (is_new_duplicate_ && tags_.of != nullptr) tags_.of->close();
+    tags_.use_up();
 }
 
 // Calls over several nodes are timed by a clock that all ranks have in common.
 void SetUp::compare_clocks() {
     if (!own_->learning.is_on() || facts_.placement->nodes() == 1) return;
-    if (is_true_anywhere(own_->clock.compare(own_->duplicate, *facts_.placement, of_.rank) != MPI_SUCCESS))
+    if (is_true_anywhere(own_->clock.compare(own_->duplicate, own_->tags.first, *facts_.placement, of_.rank) !=
+                         MPI_SUCCESS))
         own_->learn_no_more();
 }
 
@@ -149,20 +182,29 @@ bool SetUp::keep() {
         own_->decisions = facts_.decisions;
         // On a communicator that is asked to run what nobody would choose nothing is tried.
         if (!of_.wants_everything) own_->prepare_to_learn(settings());
-        facts_.serial = all_[serial];
-        ProcessGroups::get().learn(*group_, facts_);
+        learn_facts();
         part.emplace_back();
     });
     if (is_true_anywhere(has_failed_ || !has_memory)) return false;
     compare_clocks();
+    tags_.use_up();
     part.front().own = std::move(own_);
     kept_ = ProcessGroups::get().add(*group_, part);
     return true;
 }
 
+// From now on the group's communicators find them. May throw std::bad_alloc.
+void SetUp::learn_facts() {
+    facts_.duplicate = all_[apart] == 0 ? tags_.of : nullptr;
+    facts_.serial = all_[serial];
+    ProcessGroups::get().learn(*group_, facts_);
+}
+
 // What all ranks have, but some of them cannot use.
 void SetUp::give_back() {
     own_.reset();
+    leave_duplicate();
+    if (!is_new_duplicate_) duplicate_ = MPI_COMM_NULL;
     if (is_simulated) return;  // there it is the application's own
     for (MPI_Comm* each : {&leaders_, &duplicate_})
         if (*each != MPI_COMM_NULL) mpi.Comm_free(each);
@@ -178,7 +220,7 @@ bool SetUp::wants_leaders() const {
 
 // A communicator of the nodes' leaders, where a decision wants one. Without it, those algorithms use the library's own trees, on all
 // ranks alike.
-MPI_Comm SetUp::make_leaders(MPI_Comm duplicate) {
+MPI_Comm SetUp::make_leaders() {
     const Placement& placement = *facts_.placement;
     if (!wants_leaders()) return MPI_COMM_NULL;
     std::vector<int> ranks;
@@ -187,7 +229,7 @@ MPI_Comm SetUp::make_leaders(MPI_Comm duplicate) {
         ranks.reserve(static_cast<std::size_t>(placement.nodes()));
         for (int node = 0; node < placement.nodes(); ++node) ranks.push_back(placement.ranks_of_node(node).front());
     });
-    if (!is_true_anywhere(!has_memory)) leaders = make_communicator(duplicate, &ranks);
+    if (!is_true_anywhere(!has_memory)) leaders = make_communicator(of_.handle, &ranks);
     const bool leads = placement.index_on_node(of_.rank) == 0;
     has_leaders_ = !is_true_anywhere(leads && leaders == MPI_COMM_NULL);
     if (has_leaders_) return leaders;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How MPI_COMM_WORLD is set up where its ranks keep to their neighbors (LIBHCOLL_SPARSE). Other communicators, whose making has
-// had the MPI library talk to more than neighbors, get a duplicate as ever, and run the same algorithms.
+// had the MPI library talk to more than neighbors, are set up as ever, and run the same algorithms.
 #include "intercept/communicator/communicator.hpp"
 #include "intercept/communicator/set_up.hpp"
 #include "intercept/process/background.hpp"
@@ -21,7 +21,7 @@ SetUp::Result SetUp::make_among_neighbors() {
     ProcessGroups& groups = ProcessGroups::get();
     Neighbors neighbors = Neighbors::make(of_.handle, of_.rank, of_.size);
     neighbors_ = &neighbors;
-    all_[no_room] = groups.duplicates() < settings().communicators ? 0 : 1;
+    all_[no_room] = groups.parts() < settings().communicators ? 0 : 1;
     all_[not_watched] = of_.is_watched ? 0 : 1;
     all_[device] = DeviceMemory::is_any_unknown() ? 1 : 0;
     all_[no_progress] = Background::get().is_possible_on(of_.reach == Reach::world) ? 0 : 1;
@@ -56,9 +56,13 @@ const char* SetUp::make_with(const Neighbors& neighbors) {
         [&] { group_ = &ProcessGroups::get().find_or_add(WorldRanks{.ranks = of_.size, .offset = 0, .table = {}}); });
     if (const char* why = find_facts(); why != nullptr) return why;
     const bool has_memory = has_memory_for([&] {
-        own_ = std::make_unique<OwnAlgorithms>(neighbors.with_next(), 0, neighbors.carriers(),
-                                               static_cast<int>(~all_[fewest_tags]), settings(), facts_.placement,
-                                               MPI_COMM_NULL);
+        const int largest_tag = static_cast<int>(~all_[fewest_tags]);
+        const MessageRoute route{.duplicate = neighbors.with_next(),
+                                 .rank = 0,
+                                 .carriers = neighbors.carriers(),
+                                 .tags = {.first = 0, .count = largest_tag},
+                                 .largest_tag = largest_tag};
+        own_ = std::make_unique<OwnAlgorithms>(route, settings(), facts_.placement);
         own_->serial = all_[serial];
         own_->neighbors = neighbors;
     });

@@ -86,7 +86,7 @@ bool SetUp::make_segment(const SegmentUse& use) {
 
 int SetUp::worst_of_all(int problem) const {
     int worst = EIO;
-    return mpi.Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, own_->duplicate) == MPI_SUCCESS ? worst : EIO;
+    return mpi.Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, of_.handle) == MPI_SUCCESS ? worst : EIO;
 }
 
 // Once more, for the ranks that could not open it: each is handed it by its node's leader, in turn, so that none waits for another.
@@ -96,11 +96,11 @@ int SetUp::hand_segment_over(const SegmentAddress& address, int problem) {
     const auto ranks = own_->placement->ranks_of_node(own_->placement->node_of(of_.rank));
     const int leader = ranks.front();
     const auto tell = [&](int number, int to) {
-        end_job_unless(mpi.Send(&number, 1, MPI_INT, to, 0, own_->duplicate), when);
+        end_job_unless(mpi.Send(&number, 1, MPI_INT, to, own_->tags.first, own_->duplicate), when);
     };
     const auto hear = [&](int from) {
         int number = EIO;
-        end_job_unless(mpi.Recv(&number, 1, MPI_INT, from, 0, own_->duplicate, MPI_STATUS_IGNORE), when);
+        end_job_unless(mpi.Recv(&number, 1, MPI_INT, from, own_->tags.first, own_->duplicate, MPI_STATUS_IGNORE), when);
         return number;
     };
     if (of_.rank == leader) {
@@ -132,9 +132,11 @@ int SetUp::hand_segment_over(const SegmentAddress& address, int problem) {
 int SetUp::tell_node(void* told, int numbers) const {
     const auto ranks = own_->placement->ranks_of_node(own_->placement->node_of(of_.rank));
     if (ranks.front() != of_.rank)
-        return mpi.Recv(told, numbers, MPI_UINT64_T, ranks.front(), 0, own_->duplicate, MPI_STATUS_IGNORE);
+        return mpi.Recv(told, numbers, MPI_UINT64_T, ranks.front(), own_->tags.first, own_->duplicate,
+                        MPI_STATUS_IGNORE);
     for (const int each : ranks.subspan(1))
-        end_job_unless(mpi.Send(told, numbers, MPI_UINT64_T, each, 0, own_->duplicate), "a communicator is set up");
+        end_job_unless(mpi.Send(told, numbers, MPI_UINT64_T, each, own_->tags.first, own_->duplicate),
+                       "a communicator is set up");
     return MPI_SUCCESS;
 }
 

@@ -7,13 +7,11 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <utility>
 
 #include "intercept/communicator/segment_use.hpp"
+#include "intercept/communicator/taken_places.hpp"
 #include "progress/node/memory_units.hpp"
 #include "progress/node/shared_segment.hpp"
 
@@ -22,11 +20,10 @@ namespace hcoll {
 class SharedRooms {
 public:
     static constexpr int most = 8;
-    static constexpr int none = -1;
 
-    // `serial`: of the communicator that they were made for, the same on all ranks.
+    // `serial` as that of TakenPlaces.
     SharedRooms(std::uint64_t serial, const SegmentUse& use, const SegmentUse::Shape& shape, bool oversubscribed)
-        : serial_(serial), use_(use), shape_(shape), oversubscribed_(oversubscribed) {}
+        : taken_(serial), use_(use), shape_(shape), oversubscribed_(oversubscribed) {}
 
     static std::size_t segment_bytes(const SegmentUse::Shape& shape, int rooms) {
         return head_bytes(shape) + room_bytes(shape) * static_cast<std::size_t>(rooms);
@@ -53,19 +50,10 @@ public:
         for (int room = 0; room < rooms(); ++room) NodeCollectives::touch(data(room), index, shape_.collectives_buffer);
     }
 
-    // From any thread. A room that was used is not zero any more, and never given back.
-    int take() {
-        const std::lock_guard lock(mutex_);
-        for (int room = 0; room < rooms(); ++room)
-            if (!std::exchange(is_taken_[static_cast<std::size_t>(room)], true)) return room;
-        return none;
-    }
-    void give_back(int unused) {
-        const std::lock_guard lock(mutex_);
-        is_taken_[static_cast<std::size_t>(unused)] = false;
-    }
-    // What tells the room from all others, on all ranks alike; not 0.
-    std::uint64_t name_of(int room) const { return serial_ * most + static_cast<std::uint64_t>(room) + 1; }
+    // From any thread.
+    int take() { return taken_.take(rooms()); }
+    void give_back(int unused) { taken_.give_back(unused); }
+    std::uint64_t name_of(int room) const { return taken_.name_of(room); }
 
 private:
     static std::size_t peers_offset(const SegmentUse::Shape& shape, int room) {
@@ -82,14 +70,12 @@ private:
         return head_bytes(shape_) + static_cast<std::size_t>(room) * room_bytes(shape_);
     }
 
-    std::uint64_t serial_;
+    TakenPlaces taken_;
     SegmentUse use_;
     SegmentUse::Shape shape_;
     bool oversubscribed_;
     NodeCollectives::Accumulator accumulator_ = NodeCollectives::make_accumulator();
     SharedSegment segment_;
-    std::mutex mutex_;
-    std::array<bool, most> is_taken_{};
 };
 
 }  // namespace hcoll

@@ -34,7 +34,7 @@ CommonTime* CommonTime::start(const Settings& settings) {
 }
 
 bool CommonTime::compare() {
-    if (clock_.compare(communicator_, *placement_, Process::get().world_rank()) != MPI_SUCCESS) return false;
+    if (clock_.compare(communicator_, 0, *placement_, Process::get().world_rank()) != MPI_SUCCESS) return false;
     clocks_.add({.process = CommonClock::raw_now(), .common = clock_.now()});
     return true;
 }

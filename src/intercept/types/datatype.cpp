@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 #include <vector>
 
+#include "algorithms/plan.hpp"
 #include "intercept/types/type_contents.hpp"
 #include "intercept/types/type_layout.hpp"
 
@@ -162,6 +164,13 @@ int for_large_elements(void* elements, std::uint64_t count, MPI_Datatype type, s
 
 }  // namespace
 
+int tag_to_self() {
+    // Below those of persistent requests, wherever these begin.
+    constexpr unsigned int different = tags_per_collective;
+    static std::atomic<unsigned int> next{0};
+    return static_cast<int>(next.fetch_add(1, std::memory_order_relaxed) % different);
+}
+
 int pack(const void* elements, std::uint64_t count, MPI_Datatype type, std::byte* bytes, MPI_Comm communicator) {
     if (const TypeLayout* layout = find_type_layout(type)) {
         layout->pack(elements, 0, count * layout->size(), bytes);
@@ -170,7 +179,8 @@ int pack(const void* elements, std::uint64_t count, MPI_Datatype type, std::byte
     if (type_size(type) > most_packed_bytes)
         return for_large_elements(const_cast<void*>(elements), count, type, bytes, communicator,
                                   [&](int self, std::byte* element, std::byte* place, MPI_Datatype bytes_type) {
-                                      return mpi.Sendrecv(element, 1, type, self, 0, place, 1, bytes_type, self, 0,
+                                      const int tag = tag_to_self();
+                                      return mpi.Sendrecv(element, 1, type, self, tag, place, 1, bytes_type, self, tag,
                                                           communicator, MPI_STATUS_IGNORE);
                                   });
     return for_packed_runs(
@@ -190,7 +200,8 @@ int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Data
     if (type_size(type) > most_packed_bytes)
         return for_large_elements(elements, count, type, const_cast<std::byte*>(bytes), communicator,
                                   [&](int self, std::byte* element, std::byte* place, MPI_Datatype bytes_type) {
-                                      return mpi.Sendrecv(place, 1, bytes_type, self, 0, element, 1, type, self, 0,
+                                      const int tag = tag_to_self();
+                                      return mpi.Sendrecv(place, 1, bytes_type, self, tag, element, 1, type, self, tag,
                                                           communicator, MPI_STATUS_IGNORE);
                                   });
     return for_packed_runs(elements, count, type, [&](const NonNullElements& part, std::uint64_t offset, int run_size) {

@@ -30,21 +30,22 @@ Status make_run_type(MPI_Datatype type, std::uint64_t units, MPI_Datatype& run) 
 }
 
 // Collectives that follow one another closely have different tags.
-int sequences_of(int tag_upper_bound) {
-    constexpr int enough = 2048;
-    return std::clamp(tag_upper_bound / static_cast<int>(tags_per_collective), 2, enough);
+int sequences_of(const TagRange& tags) {
+    constexpr int tags_of_one = static_cast<int>(tags_per_collective);
+    return std::clamp(tags.count / tags_of_one, 2, PointToPoint::most_tags / tags_of_one);
 }
 
-int blocking_sequences_of(int tag_upper_bound) { return (sequences_of(tag_upper_bound) + 1) / 2; }
+int blocking_sequences_of(const TagRange& tags) { return (sequences_of(tags) + 1) / 2; }
 
 }  // namespace
 
-PointToPoint::PointToPoint(const Carriers& carriers, FlowControl& flow, int tag_upper_bound, MPI_Comm leaders)
+PointToPoint::PointToPoint(const Carriers& carriers, FlowControl& flow, const TagRange& tags, MPI_Comm leaders)
     : carriers_(carriers),
       leaders_(leaders),
       flow_(flow),
-      blocking_sequences_(blocking_sequences_of(tag_upper_bound)),
-      nonblocking_sequences_(nonblocking_sequences(tag_upper_bound)) {
+      first_tag_(tags.first),
+      blocking_sequences_(blocking_sequences_of(tags)),
+      nonblocking_sequences_(nonblocking_sequences(tags)) {
     if (leaders_ != MPI_COMM_NULL && mpi.Comm_rank(leaders_, &leader_) != MPI_SUCCESS) leader_ = -1;
 }
 
@@ -57,18 +58,17 @@ void PointToPoint::begin_persistent(int number, MPI_Datatype type, std::uint64_t
     begin_as(blocking_sequences_ + nonblocking_sequences_ + number, type, unit_bytes, op);
 }
 
-int PointToPoint::nonblocking_sequences(int tag_upper_bound) {
-    return (sequences_of(tag_upper_bound) - blocking_sequences_of(tag_upper_bound) + 1) / 2;
+int PointToPoint::nonblocking_sequences(const TagRange& tags) {
+    return (sequences_of(tags) - blocking_sequences_of(tags) + 1) / 2;
 }
 
-int PointToPoint::persistent_sequences(int tag_upper_bound) {
-    return sequences_of(tag_upper_bound) - blocking_sequences_of(tag_upper_bound) -
-           nonblocking_sequences(tag_upper_bound);
+int PointToPoint::persistent_sequences(const TagRange& tags) {
+    return sequences_of(tags) - blocking_sequences_of(tags) - nonblocking_sequences(tags);
 }
 
-int PointToPoint::persistent_tag(int number, int tag_upper_bound) {
-    return (blocking_sequences_of(tag_upper_bound) + nonblocking_sequences(tag_upper_bound) + number) *
-           static_cast<int>(tags_per_collective);
+int PointToPoint::persistent_tag(int number, const TagRange& tags) {
+    return tags.first +
+           (blocking_sequences_of(tags) + nonblocking_sequences(tags) + number) * static_cast<int>(tags_per_collective);
 }
 
 void FlowControl::add_page(std::unique_ptr<Page>& page) { page = std::make_unique<Page>(); }

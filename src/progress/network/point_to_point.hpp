@@ -7,6 +7,9 @@
 //
 // Blocking collectives run one at a time; non-blocking ones may be under way in any number beside them. Tags tell them apart:
 // each collective has a sequence, half of which are for blocking ones, a quarter for non-blocking and one for persistent ones.
+//
+//   tags of a communicator   [ blocking ............... | non-blocking .. | persistent .... ]
+//   of a sequence            [ channel 0: window | channel 1: window ... ]
 #pragma once
 
 #include <algorithm>
@@ -19,6 +22,12 @@
 #include "progress/network/vendor.hpp"
 
 namespace hcoll {
+
+// Tags of one communicator's messages, from `first` on; the MPI library guarantees 32767 to all communicators together.
+struct TagRange {
+    int first = 0;
+    int count = 32767;
+};
 
 // What peers may have to keep of what this rank has sent, since they last caught up. Used by one thread at a time.
 class FlowControl {
@@ -90,9 +99,11 @@ private:
 // Driven by one thread at a time. Errors are the vendor's codes; the communicator's error handler must return them.
 class PointToPoint final : public Transport {
 public:
-    // `tag_upper_bound` is the vendor's (at least 32767). `leaders`: of the leaders of nodes, in the order of their nodes;
-    // MPI_COMM_NULL where there is none, or on ranks that are none.
-    PointToPoint(const Carriers& carriers, FlowControl& flow, int tag_upper_bound, MPI_Comm leaders);
+    // More than so many tags are of no use to a communicator.
+    static constexpr int most_tags = 2048 * static_cast<int>(tags_per_collective);
+
+    // `leaders`: of the leaders of nodes, in the order of their nodes; MPI_COMM_NULL where there is none, or on ranks that are none.
+    PointToPoint(const Carriers& carriers, FlowControl& flow, const TagRange& tags, MPI_Comm leaders);
 
     // Begins a collective whose units are elements of `type`, of `unit_bytes` bytes each. Collectives that follow one
     // another use different tags, so that a message that is left over by an error is not taken for one of the next. `op` is
@@ -103,13 +114,13 @@ public:
     // The same for the non-blocking collective of that number on the communicator. Of those, as many as
     // nonblocking_sequences() may be under way at a time: number n only when n less so many is complete here.
     void begin_nonblocking(std::uint64_t number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
-    static int nonblocking_sequences(int tag_upper_bound);
+    static int nonblocking_sequences(const TagRange& tags);
     // The same for a run of the persistent collective of that number, below persistent_sequences(): they may be started in any
     // order, and none is started again before its last run is complete here.
     void begin_persistent(int number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
-    static int persistent_sequences(int tag_upper_bound);
+    static int persistent_sequences(const TagRange& tags);
     // The first tag of that one's, for messages of this rank to itself, which no plan sends.
-    static int persistent_tag(int number, int tag_upper_bound);
+    static int persistent_tag(int number, const TagRange& tags);
     // Among leaders, MPI_Iallreduce takes the place of MPI_Ireduce from now on (or no longer).
     void avoid_ireduce(bool avoid) { avoids_ireduce_ = avoid; }
 
@@ -156,7 +167,7 @@ public:
 
 private:
     int tag_of(std::uint32_t tag) const {
-        return sequence_ * static_cast<int>(tags_per_collective) + static_cast<int>(tag);
+        return first_tag_ + sequence_ * static_cast<int>(tags_per_collective) + static_cast<int>(tag);
     }
     struct LeadersCall {
         Collective which;
@@ -199,6 +210,7 @@ private:
     int leader_ = -1;              // this rank's number among them
     std::uint64_t next_call_ = 0;  // of the leaders' collectives: the order of the one to begin next
     std::map<std::uint64_t, LeadersCall> early_calls_;
+    int first_tag_;
     int blocking_sequences_;
     int nonblocking_sequences_;
     int sequence_ = 0;

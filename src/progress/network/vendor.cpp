@@ -3,9 +3,12 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <string_view>
 
 #include "progress/engine/simulation.hpp"
 
@@ -41,7 +44,32 @@ bool load(void* handle, const char* name, Function& function) {
     return function != nullptr;
 }
 
+// Of the library itself, in its own words.
+std::string version_text(void* handle) {
+    std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
+    int length = 0;
+    decltype(&MPI_Get_library_version) get_library_version = nullptr;
+    if (!load(handle, "PMPI_Get_library_version", get_library_version) ||
+        get_library_version(text.data(), &length) != MPI_SUCCESS)
+        length = 0;
+    text.resize(static_cast<std::size_t>(std::max(length, 0)));
+    return text;
+}
+
 }  // namespace
+
+bool vendor_may_revoke() {
+    // What `mpiexec --with-ft` sets, and a variable of MPICH's with its older names.
+    constexpr std::array names = {"OMPI_MCA_mpi_ft_enable", "MPIR_CVAR_ENABLE_FT", "MPIR_PARAM_ENABLE_FT",
+                                  "MPICH_ENABLE_FT"};
+    constexpr std::array<std::string_view, 5> off = {"", "0", "no", "false", "off"};
+    if (mpi.Comm_revoke == nullptr) return false;
+    return mpi.is_ch3 || (mpi.ompi_ftmpi_enabled != nullptr && *mpi.ompi_ftmpi_enabled) ||
+           std::any_of(names.begin(), names.end(), [&](const char* name) {
+               const char* value = std::getenv(name);
+               return value != nullptr && std::find(off.begin(), off.end(), std::string_view(value)) == off.end();
+           });
+}
 
 #if defined(HCOLL_FLAVOUR_OPENMPI)
 OpenmpiObjects openmpi_objects;
@@ -203,17 +231,15 @@ std::string load_vendor(void* handle) {
     // Of a library below, in all ABIs.
     mpi.opal_progress_register = reinterpret_cast<int (*)(int (*)())>(dlsym(handle, "opal_progress_register"));
     mpi.opal_progress_unregister = reinterpret_cast<int (*)(int (*)())>(dlsym(handle, "opal_progress_unregister"));
+    mpi.ompi_ftmpi_enabled = static_cast<const bool*>(dlsym(handle, "ompi_ftmpi_enabled"));
     load(handle, "PMPI_Type_get_envelope_c", mpi.Type_get_envelope_c);
     load(handle, "PMPI_Type_get_contents_c", mpi.Type_get_contents_c);
+    const std::string text = version_text(handle);
+    mpi.is_ch3 = text.find("ch3") != std::string::npos;
 #if defined(HCOLL_FLAVOUR_OPENMPI)
     if (missing.empty()) missing = load_objects(handle);
 #elif defined(HCOLL_FLAVOUR_MPI_ABI)
-    std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
-    int length = 0;
-    decltype(&MPI_Get_library_version) get_library_version = nullptr;
-    if (load(handle, "PMPI_Get_library_version", get_library_version) &&
-        get_library_version(text.data(), &length) == MPI_SUCCESS)
-        mpi.is_openmpi = text.find("Open MPI") != std::string::npos;
+    mpi.is_openmpi = text.find("Open MPI") != std::string::npos;
 #endif
     return missing;
 }

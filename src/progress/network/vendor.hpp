@@ -121,6 +121,9 @@ struct Vendor {
     // Not of MPI: what Open MPI's non-blocking collectives are moved by. nullptr in other libraries.
     int (*opal_progress_register)(int (*)()) = nullptr;
     int (*opal_progress_unregister)(int (*)()) = nullptr;
+    // Has its launcher been told to survive faults? nullptr where it cannot.
+    const bool* ompi_ftmpi_enabled = nullptr;
+    bool is_ch3 = false;  // MPICH's older device and its relatives, which revoke without being told so
     int (*Ibcast_c)(void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Request*) = nullptr;
     int (*Type_get_envelope_c)(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*) = nullptr;
     int (*Type_get_contents_c)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int[], MPI_Aint[], MPI_Count[],
@@ -157,6 +160,9 @@ extern OpenmpiObjects openmpi_objects;
 #undef OMPI_PREDEFINED_GLOBAL
 #define OMPI_PREDEFINED_GLOBAL(type, global) (static_cast<type>(::hcoll::openmpi_objects.global))
 #endif
+
+// May the application revoke communicators? MPI libraries that can have to be told so when they are started.
+bool vendor_may_revoke();
 
 // Fills the tables from the vendor's handle (of dlopen). Returns the name of what is missing; empty where all is there.
 std::string load_vendor(void* handle);
