@@ -55,7 +55,7 @@ PlaceLearning::Cost cost_of(int candidate, std::uint64_t nanoseconds) {
 // other calls in the middle of a round.
 bool is_first_to_tell(const Learning::Place& place) {
     const bool is_called = place.learning.calls() != place.told_calls;
-    return place.late.samples != 0 || place.learning.is_ready() || (place.learning.is_trying() && is_called);
+    return place.is_late() || place.learning.is_ready() || (place.learning.is_trying() && is_called);
 }
 
 }  // namespace
@@ -197,20 +197,22 @@ void Learning::add_gone_by() {
 
 void Learning::note(const Turn& turn, bool is_root, std::uint64_t arrival, std::uint64_t exit) {
     Place& place = places_[static_cast<std::size_t>(turn.place)];
+    Place::Timed& timed = *place.timed;
     // In a settled place the last ones count.
-    if (place.samples == most_samples) {
-        std::copy(place.sample.begin() + 1, place.sample.end(), place.sample.begin());
-        --place.samples;
+    if (timed.samples == most_samples) {
+        std::copy(timed.sample.begin() + 1, timed.sample.end(), timed.sample.begin());
+        --timed.samples;
     }
-    place.sample[place.samples++] = {static_cast<std::uint8_t>(turn.candidate), is_root, arrival, exit};
+    timed.sample[timed.samples++] = {static_cast<std::uint8_t>(turn.candidate), is_root, arrival, exit};
 }
 
 // All that has to be alike on all ranks for a place's samples to be of the same calls.
 std::uint64_t Learning::check_of(const Place& place) const {
     std::uint64_t check = mixed(place.learning.calls());
-    check = mixed(check) ^ (place.learning.position() << 16U | place.late.samples << 8U | place.samples);
-    for (std::size_t i = 0; i < place.samples; ++i) check = mixed(check) ^ place.sample[i].candidate;
-    for (std::size_t i = 0; i < place.late.samples; ++i) check = mixed(check) ^ place.late.candidate[i];
+    const Place::Timed& timed = *place.timed;
+    check = mixed(check) ^ (place.learning.position() << 16U | timed.late.samples << 8U | timed.samples);
+    for (std::size_t i = 0; i < timed.samples; ++i) check = mixed(check) ^ timed.sample[i].candidate;
+    for (std::size_t i = 0; i < timed.late.samples; ++i) check = mixed(check) ^ timed.late.candidate[i];
     // Which place it is stands in front, so that the largest of all ranks tells whether they mean the same one.
     const auto key =
         1 + (static_cast<std::uint64_t>(place.key.collective) << 8U | static_cast<unsigned>(place.key.size_class));
@@ -229,23 +231,39 @@ void Learning::choose_slots() {
     choose([](const Place& place) { return is_first_to_tell(place); });
     choose([](const Place& place) {
         return !is_first_to_tell(place) && place.learning.state() == PlaceLearning::State::settled &&
-               place.samples != 0;
+               place.has_samples();
     });
+}
+
+bool Learning::take_memory_for_slots() {
+    try {
+        for (std::size_t slot = 0; slot < slots_; ++slot)
+            if (auto& timed = places_[told_[slot].place].timed; timed == nullptr)
+                timed = std::make_unique<Place::Timed>();
+        return true;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
 }
 
 void Learning::tell(Words& words, std::uint64_t nanoseconds, bool asks_for_clock) {
     words.fill(0);
+    add_gone_by();
+    choose_slots();
+    if (!take_memory_for_slots()) {
+        ++lacked_;
+        slots_ = 0;
+    }
     words[number] = lacked_ != 0 ? ~std::uint64_t{0} : calls_;  // which is nobody's
     words[inverse_number] = ~calls_;
     words[inverse_nanoseconds] = ~nanoseconds;
     words[wants_clock] = asks_for_clock ? 1 : 0;
-    add_gone_by();
-    choose_slots();
     for (std::size_t slot = slots_; slot < most_slots; ++slot)
         words[head_words + slot * words_of_slot + 1] = ~std::uint64_t{0};
     for (std::size_t slot = 0; slot < slots_; ++slot) {
         Told& told = told_[slot];
         const Place& place = places_[told.place];
+        const Place::Timed& timed = *place.timed;
         told.position = place.learning.position();
         told.calls = place.learning.calls();
         const std::uint64_t check = check_of(place);
@@ -254,23 +272,23 @@ void Learning::tell(Words& words, std::uint64_t nanoseconds, bool asks_for_clock
         *word++ = ~check;
         const bool goes_by_root = waits_for_root(place.key.collective);
         for (std::size_t i = 0; i < most_samples; ++i, word += 2) {
-            if (i < place.samples) {
-                word[0] = !goes_by_root || place.sample[i].is_root ? place.sample[i].arrival : 0;
-                word[1] = goes_by_root ? 0 : place.sample[i].exit;
+            if (i < timed.samples) {
+                word[0] = !goes_by_root || timed.sample[i].is_root ? timed.sample[i].arrival : 0;
+                word[1] = goes_by_root ? 0 : timed.sample[i].exit;
             }
-            if (i < place.late.samples) word[1] = place.late.nanoseconds[i];
+            if (i < timed.late.samples) word[1] = timed.late.nanoseconds[i];
         }
     }
 }
 
 // When the roots came is agreed on: what this rank has spent in those calls since.
-void Learning::note_roots(Place& place, std::uint64_t calls, std::size_t position, const std::uint64_t* words) {
-    place.late = {.samples = place.samples, .position = position, .calls = calls};
-    for (std::size_t i = 0; i < place.samples; ++i) {
-        const Place::Sample& each = place.sample[i];
+void Learning::note_roots(Place::Timed& timed, std::uint64_t calls, std::size_t position, const std::uint64_t* words) {
+    timed.late = {.samples = timed.samples, .position = position, .calls = calls};
+    for (std::size_t i = 0; i < timed.samples; ++i) {
+        const Place::Sample& each = timed.sample[i];
         const std::uint64_t begin = std::max(each.arrival, words[2 * i]);
-        place.late.candidate[i] = each.candidate;
-        place.late.nanoseconds[i] = each.exit > begin ? each.exit - begin : 0;
+        timed.late.candidate[i] = each.candidate;
+        timed.late.nanoseconds[i] = each.exit > begin ? each.exit - begin : 0;
     }
 }
 
@@ -295,6 +313,7 @@ Learning::Outcome Learning::learn(const Words& all) {
     for (std::size_t slot = 0; slot < slots_; ++slot) {
         const Told& told = told_[slot];
         Place& place = places_[told.place];
+        Place::Timed& timed = *place.timed;
         const std::uint64_t* word = all.data() + head_words + slot * words_of_slot;
         const bool is_alike = word[0] == ~word[1];
         if (!is_alike) {
@@ -308,25 +327,25 @@ Learning::Outcome Learning::learn(const Words& all) {
         if (place.learning.is_trying()) place.learning.add_regret(agreeing / static_cast<double>(slots_));
         bool has_changed = false;
         if (waits_for_root(place.key.collective)) {
-            const Place::Late known = place.late;
+            const Place::Late known = timed.late;
             for (std::size_t i = 0; i < known.samples; ++i) costs[i] = cost_of(known.candidate[i], word[2 * i + 1]);
-            note_roots(place, told.calls, told.position, word);
+            note_roots(timed, told.calls, told.position, word);
             // What is known is of a while ago; where that is nothing, there is time.
             if (known.samples != 0)
                 has_changed = place.learning.learn({costs.data(), known.samples}, known.calls, known.position);
             else if (!place.learning.is_trying())
                 has_changed = place.learning.learn({}, told.calls, told.position);
-            else if (place.samples == 0)
+            else if (timed.samples == 0)
                 place.learning.repeat_round();
-            if (has_changed) place.late.samples = 0;
+            if (has_changed) timed.late.samples = 0;
             // In a settled place what is known now is enough until the next look.
-            is_any_late |= place.late.samples != 0 && (known.samples == 0 || place.learning.is_trying());
+            is_any_late |= timed.late.samples != 0 && (known.samples == 0 || place.learning.is_trying());
         } else {
-            for (std::size_t i = 0; i < place.samples; ++i, word += 2)
-                costs[i] = cost_of(place.sample[i].candidate, word[1] > word[0] ? word[1] - word[0] : 0);
-            has_changed = place.learning.learn({costs.data(), place.samples}, told.calls, told.position);
+            for (std::size_t i = 0; i < timed.samples; ++i, word += 2)
+                costs[i] = cost_of(timed.sample[i].candidate, word[1] > word[0] ? word[1] - word[0] : 0);
+            has_changed = place.learning.learn({costs.data(), timed.samples}, told.calls, told.position);
         }
-        place.samples = 0;
+        timed.samples = 0;
         outcome.has_changed |= has_changed;
         const bool is_settled = has_changed && place.learning.state() == PlaceLearning::State::settled;
         place.has_news = is_settled && place.learning.chosen() != place.told_as;

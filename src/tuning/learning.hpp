@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -42,12 +43,12 @@ struct PlaceKey {
     friend bool operator==(const PlaceKey&, const PlaceKey&) = default;
 };
 
-// Used by one thread at a time. Takes memory when it is made, and for places beyond the first few; a rank that cannot have it learns no more, nor do
-// the others.
+// Used by one thread at a time. Takes memory when it is made, for places beyond the first few, and for those that are tried; a rank that cannot have it learns
+// no more, nor do the others.
 class Learning {
 public:
     static constexpr std::size_t most_places = 64;
-    static constexpr std::size_t first_places = 4;  // a kilobyte each
+    static constexpr std::size_t first_places = 4;
 
     // None: nothing is learned, and every call runs what is usual.
     Learning() = default;
@@ -138,14 +139,12 @@ public:
         int told_as = -1;              // what it ran when it was settled last
         std::uint64_t told_calls = 0;  // how many there were when it was told of last
         PlaceLearning learning{};
-        std::uint8_t samples = 0;
         struct Sample {
             std::uint8_t candidate;
             bool is_root;
             std::uint64_t arrival;
             std::uint64_t exit;
         };
-        std::array<Sample, most_samples> sample{};
         // Of calls whose root's arrival is agreed on, what this rank spent in them since.
         struct Late {
             std::uint8_t samples = 0;
@@ -154,8 +153,16 @@ public:
             std::array<std::uint8_t, most_samples> candidate{};
             std::array<std::uint64_t, most_samples> nanoseconds{};
         };
-        Late late{};
+        // Calls that are timed. Most places are only counted: nullptr until it is told of first.
+        struct Timed {
+            std::uint8_t samples = 0;
+            std::array<Sample, most_samples> sample{};
+            Late late{};
+        };
+        std::unique_ptr<Timed> timed = nullptr;
 
+        bool has_samples() const { return timed != nullptr && timed->samples != 0; }
+        bool is_late() const { return timed != nullptr && timed->late.samples != 0; }
         const Decision& decision(int candidate) const {
             return candidate == PlaceLearning::usual ? *usual : (*others)[static_cast<std::size_t>(candidate - 1)];
         }
@@ -173,8 +180,9 @@ private:
     // `decided` becomes what such calls run until something is found out.
     Place* find(Collective collective, std::uint64_t bytes, const Decision*& decided);
     std::uint64_t check_of(const Place& place) const;
-    static void note_roots(Place& place, std::uint64_t calls, std::size_t position, const std::uint64_t* words);
+    static void note_roots(Place::Timed& timed, std::uint64_t calls, std::size_t position, const std::uint64_t* words);
     void choose_slots();
+    bool take_memory_for_slots();
     void note_round_of(Place& place);
     bool add_place();
     void add_gone_by();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Learning where one rank cannot have memory for one more place. A program of its own: it has another operator new.
+// Learning where one rank cannot have memory for one more place, or for one that is to be tried. A program of its own: it has another operator new.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -59,6 +59,30 @@ TEST(LearningWithoutMemory, EndsOnAllRanks) {
                 ASSERT_EQ(each.is_on(), job.ranks()[0].is_on()) << "call " << call;
             }
         }
+        EXPECT_FALSE(job.ranks()[0].is_on());
+    }
+}
+
+// A place is called often enough, but one rank cannot keep what calls of it take: the others hear of it before anything is tried.
+TEST(LearningWithoutMemory, EndsBeforeAnythingIsTried) {
+    constexpr int ranks = 4;
+    for (int rank_without = 0; rank_without < ranks; ++rank_without) {
+        LearningJob job(
+            {.ranks = ranks,
+             .seconds = [](Collective, std::uint64_t, int candidate, std::uint64_t) { return 1e-5 * (candidate + 1); }},
+            5);
+        failing_bytes = sizeof(Learning::Place::Timed);
+        failing = rank_without + 1;
+        for (int call = 0; call < 200 && job.ranks()[0].is_on(); ++call) {
+            job.call(Collective::allreduce, 8);
+            for (const Learning& each : job.ranks()) {
+                ASSERT_EQ(each.is_on(), job.ranks()[0].is_on()) << "call " << call;
+                for (const Learning::Place& place : each.places())
+                    ASSERT_EQ(place.learning.state(), PlaceLearning::State::counted) << "call " << call;
+            }
+        }
+        failing_bytes = 0;
+        EXPECT_EQ(failing, 0) << "memory was asked for";
         EXPECT_FALSE(job.ranks()[0].is_on());
     }
 }
