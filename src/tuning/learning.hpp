@@ -115,6 +115,8 @@ public:
     static constexpr std::size_t most_words = head_words + most_slots * words_of_slot;
     using Words = std::array<std::uint64_t, most_words>;
 
+    // This rank cannot go on learning: so none will, from the next agreement on.
+    void end_at_agreement() { ++lacked_; }
     // What this rank knows and no other. `nanoseconds`: how long the last agreement took it; `wants_clock`: clocks should be compared.
     void tell(Words& words, std::uint64_t nanoseconds, bool wants_clock);
     struct Outcome {

@@ -137,7 +137,7 @@ class Duplicates(unittest.TestCase):
         result = job(2, [program, "--only", "hold", "--hold", "60"],
                      **{**OWN, "LIBHCOLL_LOG": "debug", "LIBHCOLL_SETUP_CALLS": "1", **settings})
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        found = re.findall(r"its messages have tags from (\d+) on of duplicate (\d+), which (\d+) may share", result.stderr)
+        found = re.findall(r"its messages have tags from (\d+) on, on duplicate (\d+), where there are tags for (\d+) ", result.stderr)
         self.assertGreaterEqual(len(found), 60, result.stderr)
         tags = {}
         for first, duplicate, _ in found:

@@ -4,6 +4,7 @@
 // communicator serves no other one.
 //
 //   --nonblocking   in MPI_Ibcast
+//   --creating      where the library makes a duplicate, on one rank: others that share one go on, and calls are the MPI library's where there is none
 #include "../support/program.hpp"
 
 #include <dlfcn.h>
@@ -33,8 +34,8 @@ int bcast(std::vector<int>& message, MPI_Comm comm, bool is_nonblocking) {
     return status == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : status;
 }
 
-void use(MPI_Comm comm, int rank) {
-    constexpr int rounds = 600;  // so many that tags are used again: no message of an earlier communicator must be left
+// `rounds`: so many that tags are used again, where no message of an earlier communicator must be left.
+void use(MPI_Comm comm, int rank, int rounds = 600) {
     for (int round = 0; round < rounds; ++round) {
         const int mine = rank + round;
         int sum = -1;
@@ -79,15 +80,52 @@ void fail_in_bcast(const Program& program, const Failure& failure, int count) {
     check(MPI_Comm_free(&comm));
 }
 
+// 60 communicators of the same processes, of which each has some calls.
+void use_many(const Program& program, std::vector<MPI_Comm>& comms) {
+    comms.assign(60, MPI_COMM_NULL);
+    for (MPI_Comm& comm : comms) {
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        for (int i = 0; i < 3; ++i) check(MPI_Barrier(comm));
+    }
+    for (const MPI_Comm comm : comms) use(comm, program.rank(), 20);
+}
+
+void fail_to_create(const Program& program, int (*creates)(int)) {
+    for (int i = 0; i < 3; ++i) check(MPI_Barrier(MPI_COMM_WORLD));
+    const int before = creates(program.rank() == 1 ? 1 : 0);
+    require(before != 0, "the library makes its duplicates by something else");
+    std::vector<MPI_Comm> comms;
+    use_many(program, comms);
+    // Where MPI_COMM_WORLD's is full, each that comes tries in vain.
+    const int in_vain = creates(0) - before;
+    require(in_vain > 60 / 4 && in_vain < 60, "duplicates were asked for " + std::to_string(in_vain) + " times");
+    // From now on they can be had, by communicators that have not asked before.
+    std::vector<MPI_Comm> later;
+    use_many(program, later);
+    require(creates(0) - before - in_vain < 60 / 4, "duplicates are not shared after one could not be made");
+    for (std::vector<MPI_Comm>* each : {&comms, &later})
+        for (MPI_Comm& comm : *each) {
+            use(comm, program.rank(), 2);
+            check(MPI_Comm_free(&comm));
+        }
+    use(MPI_COMM_WORLD, program.rank(), 20);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     Program program(argc, argv, "vendor_errors");
     const Failure failure{.order = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "hcoll_test_fail_next")),
                           .is_nonblocking = program.options().flag("--nonblocking")};
+    const bool is_creating = program.options().flag("--creating");
+    auto* creates = reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "hcoll_test_creates"));
     program.options().reject_rest();
     require(program.size() == 2, "2 ranks are needed");
     if (failure.order == nullptr) skip("faulty_vendor is not preloaded");
+    if (is_creating) {
+        fail_to_create(program, creates);
+        return program.finish("one rank has no further communicator");
+    }
     // None waits for its receiver.
     for (const int count : {1, 64, 512}) fail_in_bcast(program, failure, count);
     return program.finish("errors of the MPI library");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Preloaded behind the library: as if the MPI library could revoke communicators and shrink them, which those of Linux distributions
-// cannot; and one whose messages fail when the test program asks for it.
+// cannot; and one whose messages, or whose making of communicators, fail when the test program asks for it.
 // The library finds the vendor by PMPI_Get_library_version, and so here; what is not defined here is the MPI library's that this
 // one is linked to. All communicators of the test are of all ranks, so that a number tells them, the same on all ranks.
 #include <mpi.h>
@@ -30,6 +30,8 @@ struct Revoking {
     std::map<MPI_Comm, int> numbers;
     std::map<MPI_Request, int> requests;
     bool fails_next = false;
+    int creates = 0;
+    bool fails_creates = false;
     MPI_Comm all = MPI_COMM_NULL;
 };
 
@@ -99,7 +101,15 @@ int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
 int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) { return note_made(NEXT(PMPI_Comm_dup)(comm, made), made); }
 
 int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
-    return note_made(NEXT(PMPI_Comm_create)(comm, group, made), made);
+    ++state().creates;
+    const int status = note_made(NEXT(PMPI_Comm_create)(comm, group, made), made);
+    return state().fails_creates ? MPI_ERR_OTHER : status;
+}
+
+// How many calls of MPI_Comm_create there were; whether they fail from now on, on this rank, although the others get what they make.
+int hcoll_test_creates(int fail) {
+    state().fails_creates = fail != 0;
+    return state().creates;
 }
 
 int PMPI_Comm_free(MPI_Comm* comm) {

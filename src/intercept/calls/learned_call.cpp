@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/calls/learned_call.hpp"
 
-#include "intercept/process/errors_return.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/taken_apart.hpp"
 #include "intercept/process/together.hpp"
@@ -10,14 +9,16 @@ namespace hcoll {
 
 namespace {
 
-// All ranks are in the same call on it.
-int agree_now(MPI_Comm communicator, const Learning::Words& mine, Learning::Words& all) {
-    const ErrorsReturn errors_return(communicator);
+// All ranks are in the same call on it. Nothing but messages of two ranks may travel on a duplicate that several communicators share; what fails on the
+// application's communicator its error handler hears of, as it would of the call.
+int agree_now(const Communicator& communicator, const OwnAlgorithms& own, const Learning::Words& mine,
+              Learning::Words& all) {
+    const MPI_Comm on = own.is_duplicate_shared() ? communicator.handle() : own.duplicate;
     const auto words = static_cast<int>(mine.size());
     if (!Background::takes_collectives_apart())
-        return mpi.Allreduce(mine.data(), all.data(), words, MPI_UINT64_T, MPI_MAX, communicator);
+        return mpi.Allreduce(mine.data(), all.data(), words, MPI_UINT64_T, MPI_MAX, on);
     return begin_and_finish(MPI_STATUS_IGNORE, [&](MPI_Request* request) {
-        return mpi.Iallreduce(mine.data(), all.data(), words, MPI_UINT64_T, MPI_MAX, communicator, request);
+        return mpi.Iallreduce(mine.data(), all.data(), words, MPI_UINT64_T, MPI_MAX, on, request);
     });
 }
 
@@ -43,12 +44,12 @@ void agree_on_learning(Communicator& communicator) {
     OwnAlgorithms& own = communicator.own();
     Learning::Words mine{};
     Learning::Words all{};
-    // Ranks that are broken, or know that others are, agree on nothing.
-    if (own.is_broken || (own.peers != nullptr && own.peers->why_broken() != NodeBreak::none))
-        return own.learn_no_more();
+    // Ranks that know of one another that they are broken agree on nothing; what this one alone knows it tells the others.
+    if (own.peers != nullptr && own.peers->why_broken() != NodeBreak::none) return own.learn_no_more();
+    if (own.is_broken) own.learning.end_at_agreement();
     own.learning.tell(mine, own.agreement_nanoseconds, own.clock.is_old());
     const std::uint64_t begin = CommonClock::raw_now();
-    if (agree_now(communicator.handle(), mine, all) != MPI_SUCCESS) return own.learn_no_more();
+    if (agree_now(communicator, own, mine, all) != MPI_SUCCESS) return own.learn_no_more();
     own.agreement_nanoseconds = CommonClock::raw_now() - begin;
     const Learning::Outcome outcome = own.learning.learn(all);
     // What calls like the last ones run is looked up anew, on all ranks: some of them may keep such a call, and others not.

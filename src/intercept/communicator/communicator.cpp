@@ -342,7 +342,8 @@ void Communicator::begin_own(ProcessGroup& group, OwnAlgorithms& own) {
         log_line(LogLevel::debug, "a communicator of {} ranks is set up after {} calls: {}", size_, calls_,
                  own.neighbors.is_complete() ? "neighbors only" : placement_summary(*own.placement));
         if (own.shared_duplicate != nullptr)
-            log_line(LogLevel::debug, "its messages have tags from {} on of duplicate {}, which {} may share",
+            log_line(LogLevel::debug,
+                     "its messages have tags from {} on, on duplicate {}, where there are tags for {} communicators",
                      own.tags.first, own.shared_duplicate->number(), own.shared_duplicate->places());
     });
 }

@@ -150,6 +150,8 @@ struct OwnAlgorithms {
     // when it is called. `own` is an OwnAlgorithms. Returns an MPI error code.
     static Status drive_vendor(void* own);
 
+    // May other communicators have messages there?
+    bool is_duplicate_shared() const { return shared_duplicate != nullptr && shared_duplicate->places() > 1; }
     // Is nothing of it in use, so that another communicator of the same processes may have it? On this rank: others may yet be busy.
     bool is_idle() const { return !is_broken && !nonblocking.any_under_way() && !nonblocking.has_persistent(); }
     // Frees what is the vendor's: a call of all its ranks, in an order that they share where they free several.
@@ -167,7 +169,8 @@ struct OwnAlgorithms {
     Neighbors neighbors;                                // complete where the ranks keep to them
     bool has_leaders = false;                           // are there any? The same on all ranks
     bool has_everything = false;                        // all that any choice needs, as far as it can be had
-    std::uint64_t serial = 0;  // the same on all ranks, and rising: the order in which duplicates are freed
+    std::uint64_t serial =
+        0;  // the same on all ranks, and rising: the order in which parts are freed, and duplicates with the last one on them
     std::uint64_t uses =
         0;  // so many collectives have begun on it, those included that learning leaves to the MPI library
     // Has this rank found a wrong result of such calls (LIBHCOLL_VERIFY)? By whoever moves them; the ranks have yet to agree.

@@ -134,7 +134,7 @@ const char* SetUp::make_in_room() {
         make_around_duplicate();
         own_->rooms = room_.of;
         if (enter(room_.place) != 0) throw std::bad_alloc();
-        if (facts_.copies != nullptr) own_->node->adopt_single_copy(facts_.copies);
+        if (facts_.copies != nullptr && own_->node != nullptr) own_->node->adopt_single_copy(facts_.copies);
         own_->decisions = facts_.decisions;
         own_->prepare_to_learn(settings());
         if (is_new_duplicate_ && all_[apart] == 0) learn_facts();
@@ -266,29 +266,30 @@ void SetUp::make_carriers() {
         (of_.wants_everything ||
          is_any_decision(blocking_, trials_, [](const Decision& decision) { return decision.single_copy != 0; }));
     facts_.rooms = may_share_rooms() ? own_->rooms : nullptr;
+    // Threads must not use the memory that copies pass through at the same time.
     const std::shared_ptr<PeerMemory> proven = has_facts() && all_[apart] == 0 ? facts_.copies : nullptr;
-    facts_.copies = nullptr;
+    facts_.copies = proven;
     if (wants_single_copy && proven != nullptr) {
         own_->node->adopt_single_copy(proven);
-        facts_.copies = proven;
     } else if (!wants_single_copy || !find_single_copy(settings().single_copy)) {
         for (TrialTable& table : trials_)
             for (TrialRange& range : table)
                 std::erase_if(range.others, [](const Decision& each) { return each.single_copy != 0; });
         return;
     }
-    // What the rules say is for cores that are far apart; whom a setting or a table asks for it gets it, and what is tried is timed anyway.
-    const auto for_rules = [&](auto&& do_it) {
+    // What the rules say is for cores that are far apart. Whom a setting or a table asks for it gets it. What learning tries is timed there.
+    const auto for_copies_of_rules = [&](auto&& do_it) {
         for (std::size_t i = 0; i < collective_count; ++i)
             if (settings().choices[i].kind == AlgorithmChoice::Kind::automatic)
                 for (SizeRange& range : blocking_[i])
                     if (range.decision.is_of_rule && range.decision.single_copy != 0) do_it(range.decision);
     };
     bool is_any_of_rule = false;
-    for_rules([&](const Decision&) { is_any_of_rule = true; });
+    for_copies_of_rules([&](const Decision&) { is_any_of_rule = true; });
     if (has_facts() || settings().single_copy != SingleCopyWay::automatic || !is_any_of_rule || is_single_copy_faster())
         return;
-    has_failed_ = !has_memory_for([&] { for_rules([](Decision& decision) { decision.do_without_single_copy(); }); });
+    has_failed_ =
+        !has_memory_for([&] { for_copies_of_rules([](Decision& decision) { decision.do_without_single_copy(); }); });
 }
 
 }  // namespace hcoll
