@@ -154,6 +154,15 @@ TEST_F(PointToPointTest, HasTagsOfItsRangeOnly) {
     EXPECT_EQ(std::set<int>(fake.tags.begin(), fake.tags.end()).size(), fake.tags.size());
 }
 
+// One may be sent in the call of another.
+TEST(PointToPoint, TellsMessagesToItselfApart) {
+    std::set<int> own;
+    for (int i = 0; i < 100; ++i) own.insert(PointToPoint::tag_to_self());
+    EXPECT_EQ(own.size(), 100U);
+    for (const TagRange& range : {TagRange{}, TagRange{.first = 0, .count = PointToPoint::most_tags}})
+        EXPECT_LT(*own.rbegin(), PointToPoint::persistent_tag(0, range));
+}
+
 using Said = std::vector<std::string>;
 
 TEST_F(PointToPointTest, WhatIsAbandonedIsCancelledBeforeAnythingIsWaitedFor) {

@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "intercept/calls/guarded.hpp"
-#include "intercept/types/datatype.hpp"
 #include "intercept/types/reduction_kernel.hpp"
 #include "intercept/types/signature_bytes.hpp"
 #include "progress/engine/engine.hpp"
 #include "progress/engine/simulation.hpp"
+#include "progress/network/point_to_point.hpp"
 #include "progress/network/vendor.hpp"
 
 namespace hcoll {
@@ -56,7 +56,7 @@ public:
             return MPI_SUCCESS;
         }
         const int count = static_cast<int>(units);
-        const int tag = tag_to_self();
+        const int tag = PointToPoint::tag_to_self();
         return mpi.Sendrecv(source, count, type_, rank_, tag, target, count, type_, rank_, tag, communicator_,
                             MPI_STATUS_IGNORE);
     }

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <limits>
 #include <vector>
 
-#include "algorithms/plan.hpp"
 #include "intercept/types/type_contents.hpp"
 #include "intercept/types/type_layout.hpp"
+#include "progress/network/point_to_point.hpp"
 
 namespace hcoll {
 
@@ -164,13 +163,6 @@ int for_large_elements(void* elements, std::uint64_t count, MPI_Datatype type, s
 
 }  // namespace
 
-int tag_to_self() {
-    // Below those of persistent requests, wherever these begin.
-    constexpr unsigned int different = tags_per_collective;
-    static std::atomic<unsigned int> next{0};
-    return static_cast<int>(next.fetch_add(1, std::memory_order_relaxed) % different);
-}
-
 int pack(const void* elements, std::uint64_t count, MPI_Datatype type, std::byte* bytes, MPI_Comm communicator) {
     if (const TypeLayout* layout = find_type_layout(type)) {
         layout->pack(elements, 0, count * layout->size(), bytes);
@@ -179,7 +171,7 @@ int pack(const void* elements, std::uint64_t count, MPI_Datatype type, std::byte
     if (type_size(type) > most_packed_bytes)
         return for_large_elements(const_cast<void*>(elements), count, type, bytes, communicator,
                                   [&](int self, std::byte* element, std::byte* place, MPI_Datatype bytes_type) {
-                                      const int tag = tag_to_self();
+                                      const int tag = PointToPoint::tag_to_self();
                                       return mpi.Sendrecv(element, 1, type, self, tag, place, 1, bytes_type, self, tag,
                                                           communicator, MPI_STATUS_IGNORE);
                                   });
@@ -200,7 +192,7 @@ int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Data
     if (type_size(type) > most_packed_bytes)
         return for_large_elements(elements, count, type, const_cast<std::byte*>(bytes), communicator,
                                   [&](int self, std::byte* element, std::byte* place, MPI_Datatype bytes_type) {
-                                      const int tag = tag_to_self();
+                                      const int tag = PointToPoint::tag_to_self();
                                       return mpi.Sendrecv(place, 1, bytes_type, self, tag, element, 1, type, self, tag,
                                                           communicator, MPI_STATUS_IGNORE);
                                   });

@@ -39,9 +39,6 @@ int check_type(MPI_Datatype type, MPI_Comm communicator);
 std::optional<std::byte*> find_signature(const void* elements, std::uint64_t count, MPI_Datatype type,
                                          SignatureBytes::Side side, SignatureBytes& signature);
 
-// For a message of this rank to itself on a communicator of the library's, which no plan sends: not that of another one, in whose call this one may be made.
-int tag_to_self();
-
 // `count` elements at `elements` to `bytes`, which holds exactly those of their signature, and back. Returns an MPI error
 // code.
 int pack(const void* elements, std::uint64_t count, MPI_Datatype type, std::byte* bytes, MPI_Comm communicator);

@@ -2,6 +2,8 @@
 #include "progress/network/point_to_point.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <functional>
 
 #include "progress/engine/simulation.hpp"
@@ -69,6 +71,12 @@ int PointToPoint::persistent_sequences(const TagRange& tags) {
 int PointToPoint::persistent_tag(int number, const TagRange& tags) {
     return tags.first +
            (blocking_sequences_of(tags) + nonblocking_sequences(tags) + number) * static_cast<int>(tags_per_collective);
+}
+
+int PointToPoint::tag_to_self() {
+    // Those of persistent collectives begin behind at least one sequence.
+    static std::atomic<std::uint32_t> next{0};
+    return static_cast<int>(next.fetch_add(1, std::memory_order_relaxed) % tags_per_collective);
 }
 
 void FlowControl::add_page(std::unique_ptr<Page>& page) { page = std::make_unique<Page>(); }

@@ -121,6 +121,9 @@ public:
     static int persistent_sequences(const TagRange& tags);
     // The first tag of that one's, for messages of this rank to itself, which no plan sends.
     static int persistent_tag(int number, const TagRange& tags);
+    // For another message of this rank to itself, on any communicator of the library's: not the tag of one in whose call this one may be sent, nor of a persistent
+    // collective. From any thread.
+    static int tag_to_self();
     // Among leaders, MPI_Iallreduce takes the place of MPI_Ireduce from now on (or no longer).
     void avoid_ireduce(bool avoid) { avoids_ireduce_ = avoid; }
 
