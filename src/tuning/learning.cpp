@@ -251,10 +251,10 @@ void Learning::tell(Words& words, std::uint64_t nanoseconds, bool asks_for_clock
     add_gone_by();
     choose_slots();
     if (!take_memory_for_slots()) {
-        ++lacked_;
+        cannot_go_on_ = true;
         slots_ = 0;
     }
-    words[number] = lacked_ != 0 ? ~std::uint64_t{0} : calls_;  // which is nobody's
+    words[number] = lacked_ != 0 || cannot_go_on_ ? ~std::uint64_t{0} : calls_;  // the first is nobody's
     words[inverse_number] = ~calls_;
     words[inverse_nanoseconds] = ~nanoseconds;
     words[wants_clock] = asks_for_clock ? 1 : 0;

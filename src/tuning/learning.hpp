@@ -116,7 +116,7 @@ public:
     using Words = std::array<std::uint64_t, most_words>;
 
     // This rank cannot go on learning: so none will, from the next agreement on.
-    void end_at_agreement() { ++lacked_; }
+    void end_at_agreement() { cannot_go_on_ = true; }
     // What this rank knows and no other. `nanoseconds`: how long the last agreement took it; `wants_clock`: clocks should be compared.
     void tell(Words& words, std::uint64_t nanoseconds, bool wants_clock);
     struct Outcome {
@@ -214,6 +214,7 @@ private:
     std::array<std::array<std::uint8_t, size_classes>, collective_count> index_{};
     std::vector<Place> places_;
     std::size_t lacked_ = 0;  // places that this rank has no memory for
+    bool cannot_go_on_ = false;
     std::uint64_t bcast_rests_until_ = 0;
     std::size_t first_told_ = 0;
     // What was told, until it is agreed on.

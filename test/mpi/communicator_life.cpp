@@ -188,10 +188,9 @@ void together(const Program& program) {
 
 // Nothing but tags tells their messages apart where they share a duplicate.
 void interleaved(const Program& program) {
-    constexpr int many = 30;
+    constexpr std::size_t count = 30;
     constexpr int rounds = 12;
     constexpr int elements = 700;
-    constexpr std::size_t count = many;
     std::vector<MPI_Comm> comms(count, MPI_COMM_NULL);
     for (MPI_Comm& comm : comms) {
         check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -233,7 +232,7 @@ void interleaved(const Program& program) {
             require(sums[index] == size * value(index, 0) + size * (size - 1) / 2, "MPI_Iallreduce gave a wrong sum");
         }
         // What one has given back serves the next one.
-        const auto other = static_cast<std::size_t>(round % many);
+        const std::size_t other = static_cast<std::size_t>(round) % count;
         check(MPI_Comm_free(&comms[other]));
         check(MPI_Comm_dup(MPI_COMM_WORLD, &comms[other]));
         for (int i = 0; i < 3; ++i) sum_on(comms[other], i);

@@ -63,6 +63,25 @@ TEST(LearningWithoutMemory, EndsOnAllRanks) {
     }
 }
 
+// What one rank alone knows: a collective on the communicator has failed there.
+TEST(LearningWithoutMemory, EndsOnAllRanksWhereOneCannotGoOn) {
+    constexpr int ranks = 4;
+    for (int rank = 0; rank < ranks; ++rank) {
+        LearningJob job(
+            {.ranks = ranks,
+             .seconds = [](Collective, std::uint64_t, int candidate, std::uint64_t) { return 1e-5 * (candidate + 1); }},
+            5);
+        for (int call = 0; call < 60; ++call) job.call(Collective::allreduce, 8);
+        ASSERT_TRUE(job.ranks()[0].is_on());
+        job.ranks()[static_cast<std::size_t>(rank)].end_at_agreement();
+        for (int call = 0; call < 200 && job.ranks()[0].is_on(); ++call) {
+            job.call(Collective::allreduce, 8);
+            for (const Learning& each : job.ranks()) ASSERT_EQ(each.is_on(), job.ranks()[0].is_on()) << "call " << call;
+        }
+        EXPECT_FALSE(job.ranks()[0].is_on());
+    }
+}
+
 // A place is called often enough, but one rank cannot keep what calls of it take: the others hear of it before anything is tried.
 TEST(LearningWithoutMemory, EndsBeforeAnythingIsTried) {
     constexpr int ranks = 4;

@@ -42,11 +42,11 @@ void log_decisions(const Learning& learning, int ranks) {
 
 void agree_on_learning(Communicator& communicator) {
     OwnAlgorithms& own = communicator.own();
-    Learning::Words mine{};
-    Learning::Words all{};
     // Ranks that know of one another that they are broken agree on nothing; what this one alone knows it tells the others.
     if (own.peers != nullptr && own.peers->why_broken() != NodeBreak::none) return own.learn_no_more();
     if (own.is_broken) own.learning.end_at_agreement();
+    Learning::Words mine{};
+    Learning::Words all{};
     own.learning.tell(mine, own.agreement_nanoseconds, own.clock.is_old());
     const std::uint64_t begin = CommonClock::raw_now();
     if (agree_now(communicator, own, mine, all) != MPI_SUCCESS) return own.learn_no_more();

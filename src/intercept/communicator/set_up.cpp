@@ -83,11 +83,16 @@ void SetUp::give_places_back() {
     tags_.give_back();
 }
 
+// May several of this rank's threads be in calls at a time, as far as can be told?
+bool SetUp::may_have_threads() {
+    int level = MPI_THREAD_MULTIPLE;
+    return mpi.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
+}
+
 // shared_duplicate.hpp says why. It is so where any rank wants it.
 bool SetUp::wants_duplicate_apart() const {
-    int level = MPI_THREAD_MULTIPLE;
     return is_simulated || of_.reach != Reach::world || settings().verify != 0 || vendor_may_revoke() ||
-           mpi.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
+           may_have_threads();
 }
 
 bool SetUp::meet() {
@@ -210,9 +215,7 @@ SetUp::Result SetUp::choose() {
 // thread may be about to begin one.
 OwnAlgorithms* SetUp::take_over_little_used() {
     ProcessGroups& groups = ProcessGroups::get();
-    int level = MPI_THREAD_MULTIPLE;
-    const bool may_look =
-        !settings().reproducible && mpi.Query_thread(&level) == MPI_SUCCESS && level != MPI_THREAD_MULTIPLE;
+    const bool may_look = !settings().reproducible && !may_have_threads();
     // Which one it is, rank 0 says.
     std::array<std::uint64_t, 1> little_used = {
         of_.rank == 0 && may_look ? groups.look_for_little_used(*group_, of_.calls) : 0};

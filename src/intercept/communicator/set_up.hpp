@@ -102,6 +102,7 @@ private:
     bool has_facts() const { return all_[facts] != 0 && all_[facts] == ~all_[inverse_facts]; }
     bool has_room() const { return all_[room] != 0 && all_[room] == ~all_[inverse_room]; }
     bool has_tags() const { return all_[apart] == 0 && all_[tags] != 0 && all_[tags] == ~all_[inverse_tags]; }
+    static bool may_have_threads();
     bool wants_duplicate_apart() const;
     void give_places_back();
     bool wants_leaders() const;

@@ -194,9 +194,7 @@ bool SetUp::is_single_copy_faster() {
 // Would other communicators of the same processes find the rooms? Where memory is reserved, each reserves its own; and where threads may
 // set communicators up at the same time, each has a segment of its own.
 bool SetUp::may_share_rooms() const {
-    int level = MPI_THREAD_MULTIPLE;
-    if (mpi.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE) return false;
-    return of_.reach == Reach::world && group_ != nullptr && !SharedSegment::must_reserve();
+    return !may_have_threads() && of_.reach == Reach::world && group_ != nullptr && !SharedSegment::must_reserve();
 }
 
 // Returns 0 or an errno, which not_opened is added to where the segment could not be opened.
