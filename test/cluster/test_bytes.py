@@ -35,8 +35,12 @@ CASES = (
 )
 
 # Headers of Ethernet, IP, TCP and the MPI library, a part of what is received; acknowledgements, a part of what is sent
-# the other way; and what differs from run to run: a job's start, 57 KB once on a loaded machine.
+# the other way; and what differs from run to run: a job's start, 57 KB once on a loaded machine. A loaded machine can send
+# more than that once again, since acknowledgements come late; it never sends less than it has to. So what does not fit is
+# counted again, and the least of each count is taken: a plan that tells other bytes fails however often it is counted.
 HEADERS, ANSWERS, NOISE = 0.02, 0.01, 90_000
+COUNTS = 4
+KEYS = ("received_bytes", "sent_bytes")
 
 
 def planned(collective, algorithm, places):
@@ -64,20 +68,37 @@ class Bytes(unittest.TestCase):
             command = [program("repeat", FLAVOUR), "--collective", collective, "--bytes", str(BYTES), "--calls", str(calls)]
             return bytes_of_nodes(FLAVOUR, options, command, {f"LIBHCOLL_{collective.upper()}": algorithm})
 
-        few, many = counted(FEW), counted(MANY)
         places = places_of(counts, order)
         plan = planned(collective, algorithm, places)
         number_of = dict(zip(places, nodes_in_order(places)))
-        print(f"\n{collective} {algorithm}, {counts} ranks, {order}: bytes of {BYTES} per call")
-        for node in range(len(counts)):
-            received, sent = ((many[node][key] - few[node][key]) / (MANY - FEW) for key in ("received_bytes", "sent_bytes"))
-            to_receive, to_send = plan[number_of[node]]
-            print(f"  node {node}: received {received:12,.0f}, plan {to_receive:12,}; sent {sent:12,.0f}, plan {to_send:12,}")
-            for what, actual, wanted, back in (("received", received, to_receive, to_send),
-                                               ("sent", sent, to_send, to_receive)):
-                noise = NOISE / (MANY - FEW)
-                self.assertGreaterEqual(actual, wanted - noise, f"node {node} {what} too little")
-                self.assertLessEqual(actual, wanted * (1 + HEADERS) + back * ANSWERS + noise, f"node {node} {what} too much")
+        plan = [plan[number_of[node]] for node in range(len(counts))]
+        few = many = None
+        for time in range(COUNTS):
+            few, many = least(few, counted(FEW)), least(many, counted(MANY))
+            per_call = [tuple((many[node][key] - few[node][key]) / (MANY - FEW) for key in KEYS) for node in range(len(counts))]
+            again = f", counted {time + 1} times" if time else ""
+            print(f"\n{collective} {algorithm}, {counts} ranks, {order}: bytes of {BYTES} per call{again}")
+            for node, ((received, sent), (to_receive, to_send)) in enumerate(zip(per_call, plan)):
+                print(f"  node {node}: received {received:12,.0f}, plan {to_receive:12,}; sent {sent:12,.0f}, plan {to_send:12,}")
+            wrong = [text for node in range(len(counts)) for text in misfits(node, per_call[node], plan[node])]
+            if not wrong:
+                return
+        self.fail("; ".join(wrong))
+
+
+def least(before, now):
+    """For each node and direction the smaller count of two jobs; before is None for the first one."""
+    return now if before is None else [{key: min(node[key], other[key]) for key in KEYS} for node, other in zip(before, now)]
+
+
+def misfits(node, counted, planned_bytes):
+    """What of a node's (received, sent) bytes per call cannot be the plan's."""
+    noise = NOISE / (MANY - FEW)
+    for what, actual, wanted, back in zip(("received", "sent"), counted, planned_bytes, planned_bytes[::-1]):
+        if actual < wanted - noise:
+            yield f"node {node} {what} too little: {actual:,.0f} bytes, plan {wanted:,}"
+        if actual > wanted * (1 + HEADERS) + back * ANSWERS + noise:
+            yield f"node {node} {what} too much: {actual:,.0f} bytes, plan {wanted:,}"
 
 
 if __name__ == "__main__":
