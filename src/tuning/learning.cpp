@@ -237,9 +237,12 @@ void Learning::choose_slots() {
 
 bool Learning::take_memory_for_slots() {
     try {
-        for (std::size_t slot = 0; slot < slots_; ++slot)
-            if (auto& timed = places_[told_[slot].place].timed; timed == nullptr)
-                timed = std::make_unique<Place::Timed>();
+        for (std::size_t slot = 0; slot < slots_; ++slot) {
+            Place& place = places_[told_[slot].place];
+            if (place.timed != nullptr) continue;
+            place.timed = std::make_unique<Place::Timed>();
+            place.learning.keep_costs_in(place.timed->costs);
+        }
         return true;
     } catch (const std::bad_alloc&) {
         return false;

@@ -160,6 +160,7 @@ public:
             std::uint8_t samples = 0;
             std::array<Sample, most_samples> sample{};
             Late late{};
+            PlaceLearning::Costs costs{};
         };
         std::unique_ptr<Timed> timed = nullptr;
 

@@ -49,6 +49,8 @@ constexpr std::array<std::size_t, 4> steps_of_rounds = {0, 3, 1, 2};
 
 }  // namespace
 
+const PlaceLearning::Costs PlaceLearning::unknown_costs{};
+
 void CostSamples::add(double seconds) {
     if (count_ >= 3) seconds = std::min(seconds, largest_disturbance * mean_);
     least_ = count_ == 0 ? seconds : std::min(least_, seconds);
@@ -223,7 +225,7 @@ void PlaceLearning::try_again() {
     is_out_.fill(true);
     for (const int each : {int{chosen_}, int{runner_up_}, int{vendor_}})
         is_out_[static_cast<std::size_t>(each)] = false;
-    costs_ = {};
+    if (costs_ != nullptr) *costs_ = {};
     state_ = State::tried;
     round_ = 1;
     make_round();
@@ -276,8 +278,8 @@ bool PlaceLearning::learn(std::span<const Cost> costs, std::uint64_t calls, std:
         return true;
     }
     for (const Cost& each : costs)
-        if (each.candidate >= 0 && each.candidate < candidates_)
-            costs_[static_cast<std::size_t>(each.candidate)].add(each.seconds);
+        if (each.candidate >= 0 && each.candidate < candidates_ && costs_ != nullptr)
+            (*costs_)[static_cast<std::size_t>(each.candidate)].add(each.seconds);
     seconds_ += further_calls * costs_of(fastest()).mean();
     if (position < length_) return false;
     end_round();

@@ -56,12 +56,15 @@ public:
     static constexpr std::size_t most_in_round = 16;  // calls that count
     // Candidate 0 is what runs without any trying, and without what other jobs have learned.
     static constexpr int usual = 0;
+    using Costs = std::array<CostSamples, most_candidates>;
 
     enum class State : std::uint8_t { counted, tried, settled };
 
     // `vendor`: which candidate is the MPI library's; `bytes`: of a message; `first`: who runs until something else is found out;
     // `waits_for_all`: no rank runs ahead of the others in it.
     void begin(int candidates, int vendor, std::uint64_t bytes, TuneMode mode, int first, bool waits_for_all);
+    // After that, and before it learns of any: where it keeps what candidates cost. The caller's, since most places are only counted.
+    void keep_costs_in(Costs& costs) { costs_ = &costs; }
 
     // One more call: which candidate it runs. `is_timed`: its cost is to be told (learn). In a settled place a call is timed where
     // `may_sample` says so.
@@ -100,7 +103,9 @@ public:
     std::uint64_t calls() const { return calls_; }
     int candidates() const { return candidates_; }
     int vendor() const { return vendor_; }
-    const CostSamples& costs_of(int candidate) const { return costs_[static_cast<std::size_t>(candidate)]; }
+    const CostSamples& costs_of(int candidate) const {
+        return (costs_ == nullptr ? unknown_costs : *costs_)[static_cast<std::size_t>(candidate)];
+    }
     // Seconds that trying has cost beyond what the best candidate would have.
     double regret() const { return regret_; }
     // Seconds spent in calls of it, as far as they are known.
@@ -110,6 +115,8 @@ public:
     double cost() const { return costs_of(chosen_).count() != 0 ? costs_of(chosen_).mean() : baseline_; }
 
 private:
+    static const Costs unknown_costs;
+
     void make_round();
     void end_round();
     void settle();
@@ -151,7 +158,7 @@ private:
     std::array<double, 5> window_;  // what the chosen candidate has cost lately
     std::uint32_t last_in_window_;
     std::uint32_t new_in_window_;
-    std::array<CostSamples, most_candidates> costs_;
+    Costs* costs_ = nullptr;
     // A round: one after another, calls in a row, of which the first ones do not count.
     std::array<std::uint8_t, most_candidates> order_;
     std::uint8_t calls_in_a_row_;

@@ -90,7 +90,7 @@ void use_many(const Program& program, std::vector<MPI_Comm>& comms) {
     for (const MPI_Comm comm : comms) use(comm, program.rank(), 20);
 }
 
-void fail_to_create(const Program& program, int (*creates)(int)) {
+void fail_to_create(const Program& program, int (*creates)(int), int (*keys)()) {
     for (int i = 0; i < 3; ++i) check(MPI_Barrier(MPI_COMM_WORLD));
     const int before = creates(program.rank() == 1 ? 1 : 0);
     require(before != 0, "the library makes its duplicates by something else");
@@ -109,6 +109,8 @@ void fail_to_create(const Program& program, int (*creates)(int)) {
             check(MPI_Comm_free(&comm));
         }
     use(MPI_COMM_WORLD, program.rank(), 20);
+    // MPI_Finalize's, and that of 121 communicators.
+    require(keys() == 2, "the library has made " + std::to_string(keys()) + " keys of attributes");
 }
 
 }  // namespace
@@ -119,11 +121,12 @@ int main(int argc, char** argv) {
                           .is_nonblocking = program.options().flag("--nonblocking")};
     const bool is_creating = program.options().flag("--creating");
     auto* creates = reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "hcoll_test_creates"));
+    auto* keys = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "hcoll_test_keys"));
     program.options().reject_rest();
     require(program.size() == 2, "2 ranks are needed");
     if (failure.order == nullptr) skip("faulty_vendor is not preloaded");
     if (is_creating) {
-        fail_to_create(program, creates);
+        fail_to_create(program, creates, keys);
         return program.finish("one rank has no further communicator");
     }
     // None waits for its receiver.

@@ -48,8 +48,10 @@ TEST(Learning, LeavesTheMpiLibraryWhatNothingTellsApart) {
 int chosen_after_one_round(const std::vector<std::vector<double>>& costs_of, std::uint64_t bytes = 0,
                            int first = PlaceLearning::usual) {
     constexpr int vendor = 1;
+    PlaceLearning::Costs memory{};
     PlaceLearning place;
     place.begin(static_cast<int>(costs_of.size()), vendor, bytes, TuneMode::automatic, first, true);
+    place.keep_costs_in(memory);
     while (!place.is_ready()) place.next(false);
     place.learn({}, place.calls(), place.position());
     std::vector<PlaceLearning::Cost> costs;

@@ -32,6 +32,7 @@ struct Revoking {
     bool fails_next = false;
     int creates = 0;
     bool fails_creates = false;
+    int keys = 0;
     MPI_Comm all = MPI_COMM_NULL;
 };
 
@@ -110,6 +111,15 @@ int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
 int hcoll_test_creates(int fail) {
     state().fails_creates = fail != 0;
     return state().creates;
+}
+
+// How many keys of attributes there were.
+int hcoll_test_keys() { return state().keys; }
+
+int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function* on_copy, MPI_Comm_delete_attr_function* on_delete, int* key,
+                            void* extra) {
+    ++state().keys;
+    return NEXT(PMPI_Comm_create_keyval)(on_copy, on_delete, key, extra);
 }
 
 int PMPI_Comm_free(MPI_Comm* comm) {

@@ -58,6 +58,7 @@ struct Communicator::Registry {
     std::mutex mutex;
     std::array<Communicator*, chains> by_key{};
     Communicator* unused = nullptr;
+    DeletionHooks deletion_hooks{on_delete};
 };
 
 PerProcess<Communicator::Registry> Communicator::registry_;
@@ -208,7 +209,8 @@ int Communicator::attach(MPI_Comm handle, Communicator*& state) {
         Process::get().note_communicator(state->rank_, state->size_);
         if (state->rank_ == 0 && state->size_ > 1) Process::get().tell_what_awaits_world();
     }
-    state->is_watched_ = attach_deletion_hook(handle, on_delete, state) == MPI_SUCCESS;
+    const bool keeps_key = !is_simulated && Background::get().is_entered();
+    state->is_watched_ = known.deletion_hooks.attach(handle, state, keeps_key) == MPI_SUCCESS;
     return MPI_SUCCESS;
 }
 
@@ -418,6 +420,8 @@ void Communicator::note_revoked(MPI_Comm handle) {
     if (state->own_ != nullptr) state->own_->revoke();
     state->give_to_vendor(reason::revoked);
 }
+
+void Communicator::forget_key() { registry_.get().deletion_hooks.forget_key(); }
 
 void Communicator::release_all() {
     while (Communicator* left = registry_.get().find_own()) {

@@ -127,6 +127,8 @@ public:
     };
     // The application has revoked it: nothing runs here on it any more, and ranks that wait in a collective of this library get an error.
     static void note_revoked(MPI_Comm handle);
+    // Before MPI may end: nothing of the vendor's is kept for communicators that are yet to come.
+    static void forget_key();
     // At finalize: all that are left.
     static void release_all();
     // Another communicator of the same processes has earned its part more; the same call on all ranks.

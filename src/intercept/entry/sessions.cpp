@@ -10,6 +10,7 @@
 
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
+#include "intercept/communicator/communicator.hpp"
 #include "intercept/communicator/process_group.hpp"
 #include "intercept/process/background.hpp"
 #include "intercept/process/process.hpp"
@@ -140,7 +141,10 @@ int wrap_Session_finalize(Session* session) {
 #endif
     Background& background = Background::get();
     if (is_one) {
-        if (background.leave()) forget_type_layouts();
+        if (background.leave()) {
+            forget_type_layouts();
+            Communicator::forget_key();
+        }
         ProcessGroups::get().free_unknown();
         Process::get().remove_session(*session);
         Process::get().finish_last_session();

@@ -27,14 +27,32 @@ int tag_upper_bound(MPI_Comm communicator) {
 }
 
 int attach_deletion_hook(MPI_Comm communicator, MPI_Comm_delete_attr_function* on_delete, void* value) {
-    // The key is freed at once and lives on with the attribute: there is none to be kept, or to go stale when MPI is
-    // initialized anew for another session.
+    // The key is freed at once and lives on with the attribute.
     int key = MPI_KEYVAL_INVALID;
     int status = mpi.Comm_create_keyval(copy_nothing, on_delete, &key, nullptr);
     if (status != MPI_SUCCESS) return status;
     status = mpi.Comm_set_attr(communicator, key, value);
     const int freed = mpi.Comm_free_keyval(&key);
     return status != MPI_SUCCESS ? status : freed;
+}
+
+int DeletionHooks::attach(MPI_Comm communicator, void* value, bool keeps_key) {
+    if (!keeps_key) return attach_deletion_hook(communicator, on_delete_, value);
+    const std::lock_guard lock(mutex_);
+    if (key_ == MPI_KEYVAL_INVALID) {
+        const int status = mpi.Comm_create_keyval(copy_nothing, on_delete_, &key_, nullptr);
+        if (status != MPI_SUCCESS) {
+            key_ = MPI_KEYVAL_INVALID;
+            return status;
+        }
+    }
+    return mpi.Comm_set_attr(communicator, key_, value);
+}
+
+void DeletionHooks::forget_key() {
+    const std::lock_guard lock(mutex_);
+    if (key_ != MPI_KEYVAL_INVALID) mpi.Comm_free_keyval(&key_);
+    key_ = MPI_KEYVAL_INVALID;
 }
 
 }  // namespace hcoll

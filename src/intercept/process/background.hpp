@@ -66,6 +66,11 @@ public:
     // Before MPI_Finalize and MPI_Session_finalize: one less. Before the last, what is in flight is completed and the thread ends,
     // since nothing may be begun any more. Returns whether it was the last.
     bool leave();
+    // Is MPI sure to go on?
+    bool is_entered() {
+        const std::lock_guard lock(starting_);
+        return users_ != 0;
+    }
     // After it was entered, with the level that the process was given: decides who moves what is begun from now on, unless that is
     // decided: ranks have agreed on communicators by it. Returns a sentence, once, where what was set cannot be had.
     std::string start(int given);
