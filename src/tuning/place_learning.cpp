@@ -152,11 +152,15 @@ bool PlaceLearning::keeps_chosen() const {
     return costs_of(chosen_).mean() <= gain_for_change * costs_of(best).mean() || !is_slower(chosen_, best, 2);
 }
 
-// What runs so far was found faster before, by whoever made it so: a few calls, one of them disturbed, do not tell that another one is.
+// What runs so far was found faster before, by whoever made it so: a few calls, one of them disturbed, do not tell that another one is. Where ranks share cores,
+// calls run ahead of one another until somebody has to wait for a turn, for as long as hundreds of calls take: of five, two may have come to that. So who is
+// ahead at its best has to be behind for certain.
 bool PlaceLearning::is_undecided(int before, int best) const {
     const CostSamples& costs = costs_of(before);
+    const double least = costs_of(best).least();
+    const double standard_errors = costs.least() < least ? likely : 1;
     return !is_out_[static_cast<std::size_t>(before)] && costs.count() != 0 &&
-           costs.least() <= gain_for_change * costs_of(best).least() && !is_slower(before, best, 1);
+           costs.least() <= gain_for_change * least && !is_slower(before, best, standard_errors);
 }
 
 // The fastest, unless the MPI library's is as fast as far as can be told, or what was chosen before is nearly as fast.

@@ -72,6 +72,9 @@ int chosen_after_one_round(const std::vector<std::vector<double>>& costs_of, std
 TEST(Learning, OneDisturbedCallDoesNotEndWhatRunsSoFar) {
     EXPECT_EQ(chosen_after_one_round({{0.10, 2.45, 0.06, 0.10, 0.12}, {0.42, 0.38, 0.45, 0.41, 0.44}}), 0);
     EXPECT_EQ(chosen_after_one_round({{0.55, 0.60, 0.57, 0.90, 0.52}, {0.42, 0.38, 0.45, 0.41, 0.44}}), 1);
+    // Ranks that share cores: two of five calls had to wait for a turn, and most of them.
+    EXPECT_EQ(chosen_after_one_round({{0.2, 90, 0.2, 0.2, 120}, {0.5, 0.6, 0.5, 0.5, 0.5}}), 0);
+    EXPECT_EQ(chosen_after_one_round({{0.2, 90, 110, 95, 120}, {0.5, 0.6, 0.5, 0.5, 0.5}}), 1);
     // Another one that is ahead by chance.
     EXPECT_EQ(chosen_after_one_round({{0.40, 2.45, 0.39}, {0.80, 0.85, 0.79}, {0.41, 0.42, 0.43}}), 0);
     // What other jobs have found fastest.
