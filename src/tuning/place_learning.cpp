@@ -154,7 +154,7 @@ bool PlaceLearning::keeps_chosen() const {
 
 // What runs so far was found faster before, by whoever made it so: a few calls, one of them disturbed, do not tell that another one is. Where ranks share cores,
 // calls run ahead of one another until somebody has to wait for a turn, for as long as hundreds of calls take: of five, two may have come to that. So who is
-// ahead at its best has to be behind for certain.
+// ahead at its best is given up for what is more than likely.
 bool PlaceLearning::is_undecided(int before, int best) const {
     const CostSamples& costs = costs_of(before);
     const double least = costs_of(best).least();

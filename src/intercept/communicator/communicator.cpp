@@ -202,6 +202,11 @@ int Communicator::attach(MPI_Comm handle, Communicator*& state) {
         state->give_to_vendor(reason::disabled);
     {
         const std::lock_guard lock(known.mutex);
+        // Another thread, in a call of some of its ranks, may have been first.
+        if (Communicator* other = known.find(key)) {
+            Registry::put(known.unused, *std::exchange(state, other));
+            return MPI_SUCCESS;
+        }
         state->key_.store(key, std::memory_order_relaxed);
         Registry::put(known.chain_of(key), *state);
     }

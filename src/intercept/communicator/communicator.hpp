@@ -127,7 +127,7 @@ public:
     };
     // The application has revoked it: nothing runs here on it any more, and ranks that wait in a collective of this library get an error.
     static void note_revoked(MPI_Comm handle);
-    // Before MPI may end: nothing of the vendor's is kept for communicators that are yet to come.
+    // Before MPI may end, as far as one thread knows: nothing of the vendor's is kept for communicators that are yet to come.
     static void forget_key();
     // At finalize: all that are left.
     static void release_all();

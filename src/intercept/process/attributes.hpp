@@ -14,7 +14,7 @@ int attach_deletion_hook(MPI_Comm communicator, MPI_Comm_delete_attr_function* o
 // The same for many communicators and one function, with one key for all: MPICH 4.0 takes 105 KB where there are more than a few keys. From any thread.
 class DeletionHooks {
 public:
-    explicit DeletionHooks(MPI_Comm_delete_attr_function* on_delete) : on_delete_(on_delete) {}
+    explicit constexpr DeletionHooks(MPI_Comm_delete_attr_function* on_delete) : on_delete_(on_delete) {}
 
     // As long as `keeps_key`, the key that is made first is kept for the next one, until forget_key(). Otherwise each has its own.
     int attach(MPI_Comm communicator, void* value, bool keeps_key);

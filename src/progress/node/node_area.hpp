@@ -18,9 +18,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "progress/node/memory_units.hpp"
 #include "progress/node/node_collectives.hpp"
+#include "progress/node/touch_pages.hpp"
 
 namespace hcoll {
 
@@ -204,6 +206,9 @@ inline void NodeCollectives::progress_sometimes() {
     constexpr int often_enough = 32;
     if (++since_progress_ < often_enough) return;
     since_progress_ = 0;
+    // The rest of the first ring, before others wait for what is to come there: a page is where it is touched first.
+    if (!std::exchange(are_lines_touched_, true)) [[unlikely]]
+        touch_pages(area_base(rank_), offsetof(Area, slots) + node_area::rings[0].ring_bytes());
     waiting_.drive();
 }
 

@@ -307,6 +307,7 @@ private:
     std::vector<const std::byte*> operands_;  // of one combination, by rank
     NodeTree::Way way_{0, 0, 0};              // of the message whose length was waited for
     int since_progress_ = 0;
+    bool are_lines_touched_ = false;  // all of the first ring
     std::uint64_t operation_ = 0;     // so far, with messages
     PlaceReaders message_readers_;    // of this rank's places
     std::vector<RankSet> around_;     // by number of groups around this rank: who is in the first ones
