@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/check.hpp"
+
 namespace hcoll {
 
 namespace {
@@ -229,7 +231,7 @@ void PlaceLearning::try_again() {
     is_out_.fill(true);
     for (const int each : {int{chosen_}, int{runner_up_}, int{vendor_}})
         is_out_[static_cast<std::size_t>(each)] = false;
-    if (costs_ != nullptr) *costs_ = {};
+    *costs_ = {};
     state_ = State::tried;
     round_ = 1;
     make_round();
@@ -265,6 +267,7 @@ bool PlaceLearning::watch(std::span<const Cost> costs) {
 }
 
 bool PlaceLearning::learn(std::span<const Cost> costs, std::uint64_t calls, std::size_t position) {
+    check(costs_ != nullptr, "a place that learns keeps costs");
     const auto further_calls = static_cast<double>(calls - std::min(calls, calls_seen_));
     calls_seen_ = std::max(calls, calls_seen_);
     if (state_ == State::settled) {
@@ -282,7 +285,7 @@ bool PlaceLearning::learn(std::span<const Cost> costs, std::uint64_t calls, std:
         return true;
     }
     for (const Cost& each : costs)
-        if (each.candidate >= 0 && each.candidate < candidates_ && costs_ != nullptr)
+        if (each.candidate >= 0 && each.candidate < candidates_)
             (*costs_)[static_cast<std::size_t>(each.candidate)].add(each.seconds);
     seconds_ += further_calls * costs_of(fastest()).mean();
     if (position < length_) return false;

@@ -66,7 +66,7 @@ public:
     // Before MPI_Finalize and MPI_Session_finalize: one less. Before the last, what is in flight is completed and the thread ends,
     // since nothing may be begun any more. Returns whether it was the last.
     bool leave();
-    // Is MPI sure to go on?
+    // Is there one that has not left? A session that is yet to be made counts, too.
     bool is_entered() {
         const std::lock_guard lock(starting_);
         return users_ != 0;

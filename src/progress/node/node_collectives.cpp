@@ -27,7 +27,7 @@ NodeCollectives::Part NodeCollectives::own_part(int rank, std::size_t buffer_byt
 void NodeCollectives::touch(std::byte* base, int rank, std::size_t buffer_bytes) {
     // One page has the flags and more than half of the first ring. Who uses a communicator for so few messages pays for no other (progress_sometimes).
     static_assert(offsetof(Area, slots) + rings[0].ring_bytes() / 2 <= page_bytes);
-    *const_cast<volatile std::byte*>(base + own_part(rank, buffer_bytes).offset) = std::byte{0};
+    touch_pages(base + own_part(rank, buffer_bytes).offset, 1);
 }
 
 void NodeCollectives::touch_places(std::uint64_t bytes) {
