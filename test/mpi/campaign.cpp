@@ -12,6 +12,8 @@
 //   --thread-level L  asked of MPI_Init_thread (default 0)
 //   --threads T       (default 1); more than one need --thread-level 3
 //   --spawn N         starts N more processes, and goes on with them
+//   --mostly KIND     three of four are of this kind, as reports have it (gather, ireduce, reduce_init), within one group
+//   --parts           those on parts of the ranks
 //   --plain           on communicators within MPI_COMM_WORLD alone: none between groups, none of a session
 //   --without LIST    what the MPI library itself has wrong: sessions, background_between_groups (collectives that do not block), real16 (the type)
 //   --keep LIST       of all the collectives' numbers those alone, as in 64-90,130: what the others would do is left out
@@ -58,11 +60,39 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_of(const std::string
     return ranges;
 }
 
+// What a report calls a row of its table.
+struct Kind {
+    What what;
+    Form form;
+
+    explicit Kind(std::string name) : form(Form::blocking) {
+        if (name.ends_with("_init")) {
+            form = Form::persistent;
+            name.resize(name.rfind('_'));
+        } else if (name.starts_with('i')) {
+            form = Form::nonblocking;
+            name.erase(0, 1);
+        }
+        const auto* const found =
+            std::find_if(std::begin(any::what_names), std::end(any::what_names), [&](std::string of) {
+                of[0] = static_cast<char>(std::tolower(of[0]));
+                return of == name;
+            });
+        require(found != std::end(any::what_names), "--mostly names no collective");
+        what = static_cast<What>(found - std::begin(any::what_names));
+    }
+};
+
+std::optional<Kind> kind_of(const std::string& name) { return name.empty() ? std::nullopt : std::optional<Kind>(name); }
+
 struct Shape {
     std::int64_t steps;
     std::int64_t max_bytes;
     std::uint64_t late;
     bool says;
+    bool on_parts;
+    std::string mostly_as_told;
+    std::optional<Kind> mostly = kind_of(mostly_as_told);
     std::string without;  // as told
     bool is_background_between_groups = without.find("background_between_groups") == std::string::npos;
     std::string kept_as_told;
@@ -267,16 +297,21 @@ private:
         }
         complete_all();
         for (const auto& step : steps_) step->compare();
+        // Few of them can be at a time.
+        const std::uint64_t more = shape_.mostly && shape_.mostly->form == Form::persistent ? 8 : 0;
         for (const auto& step : steps_)
-            if (step->call.form == Form::persistent) run_again(*step, 1 + step->call.seed % 2);
+            if (step->call.form == Form::persistent) run_again(*step, 1 + step->call.seed % 2 + more);
         return {static_cast<std::int64_t>(steps), static_cast<std::int64_t>(steps_.size())};
     }
 
     [[nodiscard]] any::Call draw(std::uint64_t number) const {
         Random random(mix({seed_, number, 0x63616c6cU}));
         any::Call call;
-        call.on = &places_[random.below(places_.size())];
+        const bool is_aimed_at = shape_.mostly && !random.chance(4);
+        do call.on = &places_[random.below(places_.size())];
+        while (is_aimed_at && call.on->is_inter());
         call.what = random.chance(8) ? What::barrier : static_cast<What>(random.below(random.chance(2) ? 3 : 7));
+        if (is_aimed_at) call.what = shape_.mostly->what;
         kinds_.draw(call, random);
         call.count = draw_count(call, random);
         if (call.on->is_inter()) {
@@ -288,7 +323,8 @@ private:
             call.root = static_cast<int>(random.next() % 1'000'003) % call.on->size;
         }
         call.in_place = random.chance(3);
-        call.form = draw_form(call, random);
+        call.form = is_aimed_at ? shape_.mostly->form : draw_form(call, random);
+        if (call.form == Form::persistent && !any::has_persistent()) call.form = Form::nonblocking;
         if (call.form == Form::fortran) call.in_place = false;
         call.seed = random.next();
         return call;
@@ -401,11 +437,12 @@ MPI_Comm start_more(int children, const Program& program, const Shape& shape) {
     std::vector<std::string> environment = environment_for_children();
     std::erase_if(environment, [](const std::string& variable) { return variable.starts_with("LIBHCOLL_REPORT="); });
     MPI_Comm inter = MPI_COMM_NULL;
-    const int status = start_children(
-        children, std::move(environment),
-        {"--child", "--seed", std::to_string(program.seed()), "--steps", std::to_string(shape.steps), "--max-bytes",
-         std::to_string(shape.max_bytes), "--keep", shape.kept_as_told, "--without", shape.without},
-        inter);
+    const int status =
+        start_children(children, std::move(environment),
+                       {"--child", "--seed", std::to_string(program.seed()), "--steps", std::to_string(shape.steps),
+                        "--max-bytes", std::to_string(shape.max_bytes), "--mostly", shape.mostly_as_told, "--keep",
+                        shape.kept_as_told, "--without", shape.without},
+                       inter);
     if (status == MPI_SUCCESS) return inter;
     if (program.rank() == 0)
         std::printf("note: this MPI's launcher starts no processes: %s\n", error_text(status).c_str());
@@ -435,6 +472,8 @@ int main(int argc, char** argv) {
                 .max_bytes = program.options().number("--max-bytes", 100'000),
                 .late = static_cast<std::uint64_t>(program.options().number("--late", 0)),
                 .says = program.options().flag("--say"),
+                .on_parts = program.options().flag("--parts"),
+                .mostly_as_told = program.options().text("--mostly", ""),
                 .without = program.options().text("--without", ""),
                 .kept_as_told = program.options().text("--keep", "")};
     std::int64_t threads = program.options().number("--threads", 1);

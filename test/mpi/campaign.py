@@ -8,7 +8,7 @@ still fails.
   campaign.py FLAVOUR --build DIR --self-test   a defect on purpose is found and shrunk
   campaign.py --table FILE                      what a ledger has counted, for docs/results/campaign.md
 
-The ledger counts what ran, of rank 0: collectives by algorithm and family of layouts, from each program's report; those of the first communicator's layout and of its parts. With one, programs run what it has seen least of.
+The ledger counts what ran, of rank 0: collectives by algorithm and family of layouts, from each program's report; those of the first communicator's layout and of its parts. With one, programs run what it has seen least of, and most of them mostly the collective that lacks most.
 For hours: campaign.py openmpi --build build --collectives 10000000 --ledger ledger.json
 """
 
@@ -35,10 +35,17 @@ FAMILIES = {"one node": [("1x12", 1), ("auto", 1)], "a rank per node": [("8x1", 
             "uneven": [("0,1,1,1,1,1,2,2", 3), ("0,0,0,1,1,2,2,2", 4), ("1,0,0,1,2,0,0,2", 3), ("0,0,0,0,0,0,0,1", 8)]}
 BLOCKING = {**random_settings.SETTINGS, "gather": "LIBHCOLL_GATHER", "scatter": "LIBHCOLL_SCATTER", "allgather": "LIBHCOLL_ALLGATHER"}
 BACKGROUND = {"i" + collective: setting for collective, setting in random_settings.NONBLOCKING.items()}
+BLOCKING_OF = {"i" + collective: collective for collective in random_settings.NONBLOCKING}
 
 
 def algorithms_of(build):
     return {collective: dict(each) for collective, each in random_settings.known_algorithms(build, BLOCKING).items()}
+
+
+def blocking_of(collective):
+    """Of a collective as reports have it, "ireduce" or "reduce_init"."""
+    collective = collective.removesuffix("_init")
+    return BLOCKING_OF.get(collective, collective)
 
 
 class Ledger:
@@ -54,6 +61,17 @@ class Ledger:
 
     def count(self, collective, algorithm, family):
         return self.own["cells"].get(f"{collective} {algorithm} / {family}", 0)
+
+    def lacking(self, algorithms, family):
+        """Of each collective, how many calls are to come."""
+        lacks = {}
+        kinds = {kind.split(" ")[0] for kind in self.own["cells"] if kind.split(" ")[0].endswith("_init")}  # where there are any
+        for collective in [*BLOCKING, *BACKGROUND, *sorted(kinds)]:
+            names = list(algorithms[blocking_of(collective)])
+            if collective in BLOCKING and family != "a rank per node":
+                names.append("shared")
+            lacks[collective] = sum(max(LEAST - self.count(collective, name, family), 0) for name in names)
+        return lacks
 
     def add(self, job, run):
         self.own["programs"] += 1
@@ -97,12 +115,20 @@ class Job:
         self.family = draw.choice(possible)
         if draw.random() < 0.7:
             self.family = min(possible, key=lambda family: sum(min(ledger.count(collective, name, family), LEAST) for collective in BLOCKING for name in algorithms[collective]))
+        self.mostly = None
+        if ledger.path and self.ranks > 1 and draw.random() < 0.8:
+            lacking = {family: ledger.lacking(algorithms, family) for family in possible}
+            self.family = max(possible, key=lambda family: sum(lacking[family].values()))
+            if sum(lacking[self.family].values()) != 0:
+                self.mostly = max(lacking[self.family], key=lacking[self.family].get)
+                self.options["--mostly"] = self.mostly
         self.settings = {"LIBHCOLL_TOPOLOGY": draw.choice([layout for layout, least in FAMILIES[self.family] if least <= self.ranks])}
-        learns = draw.random() < 0.25
+        learns = draw.random() < 0.25 and self.mostly is None
         for collective, setting in BLOCKING.items():
             self.settings[setting] = "auto" if learns else self.algorithm(collective, collective, algorithms, ledger)
         for collective, setting in BACKGROUND.items():
-            self.settings[setting] = self.algorithm(collective, collective[1:], algorithms, ledger)
+            counted = self.mostly if self.mostly == blocking_of(collective) + "_init" else collective
+            self.settings[setting] = self.algorithm(counted, blocking_of(collective), algorithms, ledger)
         if learns:
             self.settings.update({"LIBHCOLL_TUNE": draw.choice(["learn", "auto"]), "LIBHCOLL_BITS": draw.choice(["fixed", "free"]),
                                   "LIBHCOLL_RULES": draw.choice(["model", "measured"])})
@@ -120,6 +146,8 @@ class Job:
         self.options["--late"] = draw.choice([0, 0, 200])
         self.options["--thread-level"] = draw.choice([0, 1, 3])
         self.options["--threads"] = draw.choice([1, 1, 2, 3]) if self.options["--thread-level"] == 3 else 1
+        if self.mostly is not None:
+            self.dwell()
         if "threads" in self.without:
             self.settings["LIBHCOLL_PROGRESS"] = "calls"
             self.options.update({"--thread-level": 0, "--threads": 1})
@@ -130,16 +158,27 @@ class Job:
         if self.settings["LIBHCOLL_PROGRESS"] == "calls" and flavour == "mpich":
             self.flags.append("--plain")
         # MPICH 4.0.2's launcher starts none.
-        self.options["--spawn"] = draw.choice([0] * 7 + [2]) if flavour != "mpich" and "spawn" not in self.without else 0
+        self.options["--spawn"] = draw.choice([0] * 7 + [2]) if flavour != "mpich" and "spawn" not in self.without and self.mostly is None else 0
+
+    def dwell(self):
+        """Nothing that leaves to the MPI library what is lacking, and nobody is late; short messages, so many."""
+        self.options["--max-bytes"] = self.draw.choice([2_000, 2_000, 2_000, 20_000, 20_000, 100_000])
+        self.options["--steps"] = {2_000: 18_000, 20_000: 6_000, 100_000: 1000}[self.options["--max-bytes"]]
+        self.options.update({"--late": 0, "--threads": 1})
+        self.settings.update({"LIBHCOLL_SETUP_CALLS": self.draw.choice(["0", "1"]), "LIBHCOLL_COMMUNICATORS": "64"})
+        self.settings["LIBHCOLL_PROGRESS"] = self.draw.choice(["calls", "calls", "calls", "thread"])  # threads share cores
+        if self.settings.get(BLOCKING.get(self.mostly), "").startswith("shared") and self.family not in ("one node", "sockets"):
+            self.flags.append("--parts")  # which may be of one node
 
     def algorithm(self, collective, of, algorithms, ledger):
         names = list(algorithms[of])
         in_background = collective != of
+        is_aimed_at = collective == self.mostly
         # It runs on communicators of one node, which are parts of the others.
         lacks_shared = self.family != "a rank per node" and ledger.count(collective, "shared", self.family) < LEAST
-        if self.draw.random() < (0.3 if lacks_shared else 0.1) and not in_background:
+        if self.draw.random() < (0.5 if lacks_shared and is_aimed_at else 0.3 if lacks_shared else 0.1) and not in_background:
             return "shared" + ("" if of == "barrier" or self.draw.random() < 0.5 else ":single_copy=" + self.draw.choice(random_settings.SINGLE_COPIES))
-        name = min(names, key=lambda each: (ledger.count(collective, each, self.family), self.draw.random())) if self.draw.random() < 0.7 else self.draw.choice(names)
+        name = min(names, key=lambda each: (ledger.count(collective, each, self.family), self.draw.random())) if is_aimed_at or self.draw.random() < 0.7 else self.draw.choice(names)
         return self.with_parameters(name, algorithms[of][name], of != "barrier", in_background)
 
     def with_parameters(self, name, parameters, has_message, in_background):
