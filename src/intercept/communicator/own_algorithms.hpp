@@ -123,14 +123,9 @@ struct MessageRoute {
 };
 
 // What a communicator needs to run own algorithms; used by one thread at a time, as MPI demands of its collectives.
-struct OwnAlgorithms {
+struct OwnAlgorithms : MessageRoute {
     OwnAlgorithms(const MessageRoute& route, const Settings& settings, std::shared_ptr<const Placement> where)
-        : duplicate(route.duplicate),
-          rank(route.rank),
-          carriers(route.carriers),
-          tags(route.tags),
-          largest_tag(route.largest_tag),
-          leaders(route.leaders),
+        : MessageRoute(route),
           placement(std::move(where)),
           plans(settings.plan_cache),
           flow(placement->ranks()),
@@ -158,13 +153,6 @@ struct OwnAlgorithms {
     void free_communicators();
 
     ServedCommunicator served;
-    // As in MessageRoute.
-    MPI_Comm duplicate;
-    int rank;
-    Carriers carriers;
-    TagRange tags;
-    int largest_tag;
-    MPI_Comm leaders;
     std::shared_ptr<SharedDuplicate> shared_duplicate;  // `duplicate`; nullptr among neighbors
     Neighbors neighbors;                                // complete where the ranks keep to them
     bool has_leaders = false;                           // are there any? The same on all ranks

@@ -57,7 +57,8 @@ int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) {
 // runs, MPICH 4.0 locks no more, and a thread that is in a call of MPI then never gives its lock back. Where a session is left,
 // MPI goes on, and the communicators of the session have nothing to do with this call.
 int wrap_Finalize() {
-    if (Background::get().leave()) forget_type_layouts();
+    Background::get().leave();
+    forget_type_layouts();
     Communicator::forget_key();
     return onward.Finalize();
 }

@@ -141,8 +141,9 @@ int wrap_Session_finalize(Session* session) {
 #endif
     Background& background = Background::get();
     if (is_one) {
-        if (background.leave()) forget_type_layouts();
-        // Also where others go on: one that another thread is making does not keep MPI going yet.
+        background.leave();
+        // Keys, also where others go on: one that another thread is making does not keep MPI going yet.
+        forget_type_layouts();
         Communicator::forget_key();
         ProcessGroups::get().free_unknown();
         Process::get().remove_session(*session);

@@ -60,14 +60,13 @@ void Background::enter() {
     ++users_;
 }
 
-bool Background::leave() {
+void Background::leave() {
     {
         const std::lock_guard lock(starting_);
         users_ = std::max(users_ - 1, 0);  // whoever entered unseen
-        if (users_ != 0) return false;
+        if (users_ != 0) return;
     }
     finish();
-    return true;
 }
 
 std::string Background::start(int given) {

@@ -64,8 +64,8 @@ public:
     // Before a session is made, and after MPI_Init: one more that keeps MPI going.
     void enter();
     // Before MPI_Finalize and MPI_Session_finalize: one less. Before the last, what is in flight is completed and the thread ends,
-    // since nothing may be begun any more. Returns whether it was the last.
-    bool leave();
+    // since nothing may be begun any more.
+    void leave();
     // Is there one that has not left? A session that is yet to be made counts, too.
     bool is_entered() {
         const std::lock_guard lock(starting_);
