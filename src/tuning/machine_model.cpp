@@ -58,7 +58,9 @@ MachineModel unit_dependency() { return log_gp(1, 0, 0, 0); }
 // about 12 GB/s for large messages. The times for small messages are of the order that the OSU micro-benchmarks report
 // for such clusters: about 1.5 us between nodes, 0.5 us between sockets and 0.25 us inside a socket, for the message as a
 // whole, that is latency + 2 overhead here. Memory: an operation reads two operands and writes one at about 10 GB/s of
-// results per core, a copy runs at about the same. MPI libraries switch from eager to rendezvous between 8 and 64 KiB.
+// results per core, a copy runs at about the same. MPI libraries switch from eager to rendezvous between 8 and 64 KiB. Inside a node
+// receivers fetch: this library's from shared memory, MPI libraries' by single copies, each at its own pace, as long as the node's memory
+// keeps up (two sockets of eight channels of DDR4: about 320 GB/s, of which a copy takes two or three bytes for each that it moves).
 MachineModel default_machine() {
     constexpr double microsecond = 1e-6;
     constexpr double gigabyte = 1e9;
@@ -66,6 +68,9 @@ MachineModel default_machine() {
     machine[Link::socket] = {0.15 * microsecond, 0.05 * microsecond, 0.05 * microsecond, 1 / (8 * gigabyte)};
     machine[Link::node] = {0.40 * microsecond, 0.05 * microsecond, 0.05 * microsecond, 1 / (6 * gigabyte)};
     machine[Link::network] = {1.10 * microsecond, 0.20 * microsecond, 0.10 * microsecond, 1 / (12 * gigabyte)};
+    machine[Link::socket].at_once = any_number;
+    machine[Link::node].at_once = any_number;
+    machine.memory_rate = 80 * gigabyte;
     machine.injection_rate = 12 * gigabyte;
     machine.reduce_seconds_per_byte = 1 / (10 * gigabyte);
     machine.copy_seconds_per_byte = 1 / (10 * gigabyte);

@@ -13,16 +13,21 @@ namespace {
 // All follow the placement, so that what holds for ranks in the order of nodes holds for any other.
 constexpr std::string_view bcast_candidates[] = {
     "han",
-    "han:network=k_nomial",
+    "han:network=k_nomial,node=k_nomial,radix=6,sockets=no",
+    "han:network=k_nomial,node=k_nomial,sockets=no",
+    "han:network=binomial,node=k_nomial,radix=6,sockets=no,in_turn=yes,segment=8k",
     "han:network=binary,node=binary,socket=binary,segment=8k",
-    "han:network=two_tree,node=chain,socket=chain,segment=64k",
+    "han:network=two_tree,node=k_nomial,sockets=no,segment=16k",
+    "han:network=two_tree,node=flat,sockets=no,segment=64k",
     "topology_tree:segment=8k",
     "topology_tree:segment=32k",
 };
 constexpr std::string_view reduce_candidates[] = {
     "han",
+    "han:network=k_nomial,node=k_nomial,radix=6,sockets=no",
     "han:segment=8k",
     "han:network=binary,node=binary,socket=binary,segment=8k",
+    "han:network=two_tree,node=binomial,sockets=no,segment=8k",
     "han:network=two_tree,node=chain,socket=chain,segment=64k",
     "topology_tree:segment=8k",
     "topology_tree:segment=32k",
@@ -30,7 +35,7 @@ constexpr std::string_view reduce_candidates[] = {
 constexpr std::string_view allreduce_candidates[] = {
     "nap",
     "smp",
-    "multi_leader:leaders=8",
+    "multi_leader:leaders=16,node=k_nomial,exchange=recursive_multiplying,radix=3",
     "multi_leader:leaders=32",
     "multi_leader:leaders=2,exchange=ring",
     "multi_leader:leaders=32,node=chain,exchange=ring",
