@@ -60,7 +60,7 @@ MachineModel unit_dependency() { return log_gp(1, 0, 0, 0); }
 // whole, that is latency + 2 overhead here. Memory: an operation reads two operands and writes one at about 10 GB/s of
 // results per core, a copy runs at about the same. MPI libraries switch from eager to rendezvous between 8 and 64 KiB. Inside a node
 // receivers fetch: this library's from shared memory, MPI libraries' by single copies, each at its own pace, as long as the node's memory
-// keeps up (two sockets of eight channels of DDR4: about 320 GB/s, of which a copy takes two or three bytes for each that it moves).
+// keeps up (two sockets of six channels of DDR4-2666: 256 GB/s, of which a copy takes three bytes for each that it moves).
 MachineModel default_machine() {
     constexpr double microsecond = 1e-6;
     constexpr double gigabyte = 1e9;

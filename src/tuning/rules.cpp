@@ -71,23 +71,29 @@ constexpr MeasuredRule measured[] = {
 };
 
 // What model_rules.cpp finds for 2 to 64 nodes and 8 B to 16 MB, gathered: as few rows as choose what is nowhere far from the
-// fastest candidate (test_rules.cpp says how far). For more nodes than were priced, algorithms whose steps grow with the
-// logarithm. Long Allreduces on up to 8 nodes of up to 4 ranks take what was the fastest on a cluster (docs/results/measured.md), a ring of
+// fastest candidate (test_rules.cpp says how far). For more nodes than were priced, algorithms whose steps between nodes grow with
+// the logarithm. Long Allreduces on up to 8 nodes of up to 4 ranks take what was the fastest on a cluster (docs/results/measured.md), a ring of
 // leaders, even where the model prefers another; with more ranks a node, all of them lead, so that none has to reduce more.
 //
 // Simulations of two machines find the same order (docs/results/chosen_bcast_stampede2.md and its neighbors).
 //
-// One row was measured, too (docs/results/measured.md, "Communicators, memory, small calls"): calls in a row are as fast as the busiest rank, and
+// Those of up to 4 nodes of up to 8 ranks are what non-blocking ones of up to 4 nodes of up to 4 ranks run without any setting (selection.cpp), and were measured
+// as that. One more row was measured (docs/results/measured.md, "Communicators, memory, small calls"): calls in a row are as fast as the busiest rank, and
 // on few nodes a root that sends to all leaders is that; a binomial tree is 1.3 times as fast there, and takes little longer by itself.
 constexpr ModelledRule modelled[] = {
     {Collective::bcast, 4, any, 8 * kibi, "han"},
     {Collective::bcast, any, any, 2 * kibi, "han:network=k_nomial,node=k_nomial,radix=6,sockets=no"},
     {Collective::bcast, any, any, 16 * kibi, "han:network=k_nomial,node=k_nomial,sockets=no"},
-    {Collective::bcast, any, any, 64 * kibi,
+    {Collective::bcast, 4, 8, 64 * kibi - 1, "han:network=two_tree,node=k_nomial,sockets=no,segment=16k"},
+    {Collective::bcast, 4, 8, any_size, "topology_tree:segment=8k"},
+    {Collective::bcast, any, any, 32 * kibi,
      "han:network=binomial,node=k_nomial,radix=6,sockets=no,in_turn=yes,segment=8k"},
     {Collective::bcast, any, any, 2 * mebi, "han:network=two_tree,node=k_nomial,sockets=no,segment=16k"},
     {Collective::bcast, any, any, any_size, "han:network=two_tree,node=flat,sockets=no,segment=64k"},
     {Collective::reduce, any, any, 8 * kibi, "han:network=k_nomial,node=k_nomial,radix=6,sockets=no"},
+    {Collective::reduce, 4, 8, 32 * kibi, "han:segment=8k"},
+    {Collective::reduce, 4, 8, 512 * kibi, "topology_tree:segment=8k"},
+    {Collective::reduce, 4, 8, any_size, "topology_tree:segment=32k"},
     {Collective::reduce, any, any, 256 * kibi, "han:network=two_tree,node=binomial,sockets=no,segment=8k"},
     {Collective::reduce, any, 8, any_size, "han:network=two_tree,node=chain,socket=chain,segment=64k"},
     {Collective::reduce, 64, any, any_size, "topology_tree:segment=8k"},

@@ -80,11 +80,13 @@ private:
     std::vector<std::pair<std::vector<std::string>, std::vector<TableRow>>> known_;
 };
 
-// What the cost model chose for a layout like this, for that length first, then for the lengths next to it: those for others may be many times
-// slower (a chain of 1,536 ranks for 8 bytes).
+// What the cost model chose for a layout like this, for that length first, then for the lengths next to it, where these are near: those for others may be many
+// times slower (a chain of 1,536 ranks for 8 bytes).
 std::vector<std::string_view> modelled_choices(Collective collective, const Placement& placement, std::uint64_t bytes) {
+    // That much shorter or longer ones.
+    constexpr std::uint64_t near = 64;
     const int ranks = ranks_per_node(placement);
-    std::vector<std::string_view> rows;
+    std::vector<const ModelledRule*> rows;
     std::size_t here = 0;
     std::uint64_t covered = 0;
     for (const ModelledRule& rule : modelled_rules()) {
@@ -93,13 +95,12 @@ std::vector<std::string_view> modelled_choices(Collective collective, const Plac
             continue;
         if (!rows.empty() && bytes > covered) here = rows.size();
         covered = rule.largest_bytes;
-        rows.push_back(rule.choice);
+        rows.push_back(&rule);
     }
-    std::vector<std::string_view> choices;
-    for (std::size_t off = 0; off <= 1; ++off) {
-        if (here + off < rows.size()) choices.push_back(rows[here + off]);
-        if (off != 0 && off <= here) choices.push_back(rows[here - off]);
-    }
+    if (rows.empty()) return {};
+    std::vector<std::string_view> choices = {rows[here]->choice};
+    if (here + 1 < rows.size() && rows[here]->largest_bytes / near < bytes) choices.push_back(rows[here + 1]->choice);
+    if (here > 0 && bytes / near <= rows[here - 1]->largest_bytes) choices.push_back(rows[here - 1]->choice);
     return choices;
 }
 

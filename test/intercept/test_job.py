@@ -16,7 +16,7 @@ COLLECTIVES = os.path.join(BUILD, "test", "bin", f"collectives.{FLAVOUR}")
 ORACLE = os.path.join(BUILD, "test", "bin", f"random_oracle.{FLAVOUR}")
 BENCH = os.path.join(BUILD, "bin", f"hcoll-bench.{FLAVOUR}")
 INFO = os.path.join(BUILD, "bin", "hcoll-info")
-SWEEP = [COLLECTIVES, "--quick", "--segment", "64", "--seed", "1"]
+SWEEP = [COLLECTIVES, "--quick", "--one-in", "8", "--segment", "64", "--seed", "1"]
 OWN = {"LIBHCOLL_BCAST": "binomial", "LIBHCOLL_REDUCE": "binomial", "LIBHCOLL_ALLREDUCE": "recursive_doubling",
        "LIBHCOLL_BARRIER": "dissemination"}
 

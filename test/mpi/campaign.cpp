@@ -184,6 +184,10 @@ public:
 
     [[nodiscard]] const Place& operator[](std::size_t i) const { return list_[i]; }
     [[nodiscard]] std::size_t size() const { return list_.size(); }
+    // The first three have all ranks, two more each a part of them, where there are so many. By number: sizes differ between ranks.
+    [[nodiscard]] const Place* likely(Random& random, bool is_part) const {
+        return is_part && list_.size() > 4 ? &list_[3 + random.below(2)] : &list_[random.below(3)];
+    }
     // The last one is freed, and made again.
     void renew() {
         MPI_Comm old = list_.back().comm;
@@ -308,7 +312,9 @@ private:
         Random random(mix({seed_, number, 0x63616c6cU}));
         any::Call call;
         const bool is_aimed_at = shape_.mostly && !random.chance(4);
-        do call.on = &places_[random.below(places_.size())];
+        do
+            call.on = is_aimed_at && !random.chance(3) ? places_.likely(random, shape_.on_parts)
+                                                       : &places_[random.below(places_.size())];
         while (is_aimed_at && call.on->is_inter());
         call.what = random.chance(8) ? What::barrier : static_cast<What>(random.below(random.chance(2) ? 3 : 7));
         if (is_aimed_at) call.what = shape_.mostly->what;

@@ -167,8 +167,10 @@ class Job:
         self.options.update({"--late": 0, "--threads": 1})
         self.settings.update({"LIBHCOLL_SETUP_CALLS": self.draw.choice(["0", "1"]), "LIBHCOLL_COMMUNICATORS": "64"})
         self.settings["LIBHCOLL_PROGRESS"] = self.draw.choice(["calls", "calls", "calls", "thread"])  # threads share cores
-        if self.settings.get(BLOCKING.get(self.mostly), "").startswith("shared") and self.family not in ("one node", "sockets"):
-            self.flags.append("--parts")  # which may be of one node
+        if self.settings.get(BLOCKING.get(self.mostly), "").startswith("shared"):
+            self.settings["LIBHCOLL_SHARED_MEMORY"] = "1"
+            if self.family != "one node" and not (self.family == "sockets" and self.ranks < 5):
+                self.flags.append("--parts")  # which may be of one node
 
     def algorithm(self, collective, of, algorithms, ledger):
         names = list(algorithms[of])

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <sched.h>
+
+#include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -12,6 +15,14 @@
 #include "progress/node/shared_segment.hpp"
 
 namespace hcoll::test {
+
+// Of a rank that comes late: the others run meanwhile, at least one of them. For so long, since where ranks share cores with other programs a single yield may
+// take as long as a hundred otherwise.
+inline void come_late(std::chrono::microseconds how_late = std::chrono::microseconds(100)) {
+    const auto end = std::chrono::steady_clock::now() + how_late;
+    do sched_yield();
+    while (std::chrono::steady_clock::now() < end);
+}
 
 // Calls `run(node, rank)` on a thread for each rank of the placement, and returns when all have returned.
 template <typename Run>

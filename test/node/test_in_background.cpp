@@ -254,10 +254,6 @@ void expect_parts_apart(const PlanCase& plan_case) {
                                  reinterpret_cast<std::byte*>(scratch[index].data()), sizeof(Operand)};
         ASSERT_EQ(engines[index].start(self.plan, buffers, transports.back(), operations, first), 0);
     }
-    const auto run = [&](Part part) {
-        for (int round = 0; round < 3000; ++round)
-            for (Engine& engine : engines) ASSERT_EQ(engine.done() ? 0 : engine.advance(part), 0);
-    };
     const auto events = [&](bool by_caller) {
         std::uint64_t sum = 0;
         for (const Engine& engine : engines) sum += engine.events(by_caller);
@@ -267,6 +263,17 @@ void expect_parts_apart(const PlanCase& plan_case) {
         std::uint64_t sum = 0;
         for (const SimulatedRank& each : prepared.ranks) sum += each.plan.instances(by_caller);
         return sum;
+    };
+    // Until nothing moves any more.
+    const auto run = [&](Part part) {
+        constexpr int rounds_in_vain = 10;
+        std::uint64_t before = events(false) + events(true);
+        for (int idle = 0; idle < rounds_in_vain; ++idle) {
+            for (Engine& engine : engines) ASSERT_EQ(engine.done() ? 0 : engine.advance(part), 0);
+            const std::uint64_t now = events(false) + events(true);
+            if (now != before) idle = 0;
+            before = now;
+        }
     };
     run(first);
     const bool callers_begin = first == Part::callers;

@@ -96,8 +96,7 @@ public:
 
     // What was wrong, or nothing.
     std::string run(const Call& call) {
-        if (call.late_rank == rank_)
-            for (int i = 0; i < 100; ++i) sched_yield();
+        if (call.late_rank == rank_) come_late();
         switch (call.kind) {
             case Call::barrier: node_.barrier(); return "";
             case Call::bcast: return bcast(call);
@@ -307,7 +306,7 @@ class LateBytes : public EveryThird {
 public:
     using EveryThird::EveryThird;
     void write(const std::byte* source, std::uint64_t bytes, std::byte* target) const override {
-        for (int i = 0; i < 3000; ++i) sched_yield();
+        come_late(std::chrono::milliseconds(1));
         EveryThird::write(source, bytes, target);
     }
 };

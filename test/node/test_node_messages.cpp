@@ -12,6 +12,7 @@
 #include "progress/node/routed_transport.hpp"
 #include "progress/node/shared_segment.hpp"
 #include "random_cases.hpp"
+#include "rank_threads.hpp"
 
 namespace hcoll::test {
 namespace {
@@ -68,8 +69,7 @@ int run_rank(Job& job, std::byte* base, std::size_t buffer_bytes, int ranks, int
     Engine engine;
     InvertedBytes inverted;
     for (std::size_t i = 0; i < job.cases.size(); ++i) {
-        if (job.late_ranks[i] == rank)
-            for (int yields = 0; yields < 100; ++yields) sched_yield();
+        if (job.late_ranks[i] == rank) come_late();
         SimulatedRank& self = job.prepared[i].ranks[static_cast<std::size_t>(rank)];
         std::vector<Operand> scratch(self.plan.scratch_units());
         const RunBuffers buffers{reinterpret_cast<const std::byte*>(self.input.data()),

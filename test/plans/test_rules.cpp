@@ -71,7 +71,7 @@ TEST(Rules, ThatWereModelledAreNowhereFarFromTheBestOfTheModel) {
     double logarithms = 0;
     int points = 0;
     for (const int nodes : {2, 3, 4, 8, 12, 16, 32})
-        for (const int ranks_per_node : {1, 2, 4, 6, 16}) {
+        for (const int ranks_per_node : {1, 2, 4, 6, 16, 32}) {
             if (nodes * ranks_per_node > many_ranks * 3 / 16) continue;
             // In the order of nodes, and dealt out to them in turn.
             const Layout layout = ranks_per_node % 4 == 0
@@ -83,7 +83,8 @@ TEST(Rules, ThatWereModelledAreNowhereFarFromTheBestOfTheModel) {
                  {Collective::bcast, Collective::reduce, Collective::allreduce, Collective::barrier}) {
                 const DecisionTable table =
                     make_decision_table(by_model, VendorKind::mpich, collective, placement, false);
-                const std::uint64_t most_bytes = has_message(collective) ? 2U << 20 : 8;
+                const std::uint64_t longest = nodes * ranks_per_node <= 16 ? 16U << 20 : 2U << 20;
+                const std::uint64_t most_bytes = has_message(collective) ? longest : 8;
                 for (std::uint64_t bytes = 8; bytes <= most_bytes; bytes *= 8) {
                     const auto choices = modelled_choices(collective, placement, bytes, default_machine());
                     double chosen = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <random>
 
 #include "plan_cases.hpp"
@@ -96,6 +97,7 @@ private:
         MachineModel machine = default_machine();
         machine[Link::socket].at_once = 1;
         machine[Link::node].at_once = 1;
+        machine.memory_rate = std::numeric_limits<double>::infinity();
         return machine;
     }
 

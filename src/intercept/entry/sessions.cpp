@@ -142,11 +142,11 @@ int wrap_Session_finalize(Session* session) {
     Background& background = Background::get();
     if (is_one) {
         background.leave();
-        // Keys, also where others go on: one that another thread is making does not keep MPI going yet.
-        forget_type_layouts();
+        // Also where others go on: one that another thread is making does not keep MPI going yet.
         Communicator::forget_key();
         ProcessGroups::get().free_unknown();
         Process::get().remove_session(*session);
+        if (!Process::get().keeps_mpi()) forget_type_layouts();
         Process::get().finish_last_session();
     }
     const int status = onward.Session_finalize(session);

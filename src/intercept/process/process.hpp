@@ -114,6 +114,11 @@ public:
     // At the end of the process; calls no MPI.
     void finish_at_exit();
     bool finished() const { return finished_.load(std::memory_order_relaxed); }
+    // Has it a session, or MPI_COMM_WORLD, that it has not left? A session that is yet to be made keeps MPI going no more than none. (`without_world`: for who is
+    // about to leave that.)
+    bool keeps_mpi(bool without_world = false) {
+        return has_session() || (!without_world && has_world() && !has_left_world_.load());
+    }
 
 private:
     explicit Process(const Opening& opening);
