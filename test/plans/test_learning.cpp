@@ -7,6 +7,7 @@
 #include "../support/learning_job.hpp"
 #include "../support/seed.hpp"
 #include "plan_cases.hpp"
+#include "tuning/model_rules.hpp"
 
 namespace hcoll::test {
 namespace {
@@ -536,6 +537,27 @@ TEST(TrialCandidates, TheMpiLibraryIsAlwaysOneOfFewWithoutATable) {
                     EXPECT_EQ(is_there, decide(usual, bytes).is_own());
                 }
         }
+}
+
+// A single try of a candidate for other lengths, a ring of thousands of ranks for a short message, would cost what hundreds of calls do.
+TEST(TrialCandidates, NoneIsForLengthsThatAreFarAway) {
+    for (const auto& [nodes, ranks_per_node] : {std::pair{4, 4}, std::pair{17, 2}, std::pair{64, 4}}) {
+        const Layout layout = block_layout(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node), 2);
+        for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce})
+            for (const std::uint64_t bytes :
+                 {std::uint64_t{8}, std::uint64_t{1} << 10, std::uint64_t{32} << 10, std::uint64_t{1} << 20}) {
+                std::vector<double> seconds;
+                for (const std::string& each :
+                     others_of(with(TuneMode::automatic), collective, *layout.placement, false, bytes))
+                    if (each != "vendor")
+                        seconds.push_back(
+                            modelled_seconds(collective, each, *layout.placement, bytes, default_machine()));
+                ASSERT_FALSE(seconds.empty());
+                const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+                EXPECT_LE(*most, 6 * *least)
+                    << nodes << " x " << ranks_per_node << ' ' << name_of(collective) << ' ' << bytes;
+            }
+    }
 }
 
 TEST(TrialCandidates, NothingIsTriedWhereASettingSaysWhatRuns) {
