@@ -164,6 +164,8 @@ class Job:
         """Nothing that leaves to the MPI library what is lacking, and nobody is late; short messages, so many."""
         self.options["--max-bytes"] = self.draw.choice([2_000, 2_000, 2_000, 20_000, 20_000, 100_000])
         self.options["--steps"] = {2_000: 18_000, 20_000: 6_000, 100_000: 1000}[self.options["--max-bytes"]]
+        if self.mostly.endswith("_init"):
+            self.options["--steps"] //= 6  # each is started many times
         self.options.update({"--late": 0, "--threads": 1})
         self.settings.update({"LIBHCOLL_SETUP_CALLS": self.draw.choice(["0", "1"]), "LIBHCOLL_COMMUNICATORS": "64"})
         self.settings["LIBHCOLL_PROGRESS"] = self.draw.choice(["calls", "calls", "calls", "thread"])  # threads share cores

@@ -110,6 +110,35 @@ TEST(Rules, ThatWereModelledAreNowhereFarFromTheBestOfTheModel) {
     EXPECT_LE(mean, 1.1);
 }
 
+// They run without any setting (docs/results/measured.md, "Non-blocking"): whoever changes the rules measures them again.
+TEST(Rules, OfNonBlockingCollectivesOnSmallClustersAreThoseThatWereMeasured) {
+    struct Case {
+        Collective collective;
+        std::uint64_t bytes;
+        std::string_view choice;
+    };
+    const Case cases[] = {{Collective::bcast, 65'535, "vendor"},
+                          {Collective::bcast, 65'536, "topology_tree:segment=8k"},
+                          {Collective::bcast, 16 << 20, "topology_tree:segment=8k"},
+                          {Collective::reduce, 65'536, "topology_tree:segment=8k"},
+                          {Collective::reduce, 512 << 10, "topology_tree:segment=8k"},
+                          {Collective::reduce, 16 << 20, "topology_tree:segment=32k"},
+                          {Collective::allreduce, 128 << 10, "multi_leader:leaders=32"},
+                          {Collective::allreduce, 16 << 20, "multi_leader:leaders=2,exchange=ring"}};
+    for (const int nodes : {2, 4})
+        for (const int ranks_per_node : {2, 4}) {
+            const Layout layout = block_layout(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node));
+            for (const Case& each : cases) {
+                const DecisionTable table =
+                    make_nonblocking_table(Settings{}, VendorKind::openmpi, each.collective, *layout.placement, 1);
+                AlgorithmChoice choice;
+                ASSERT_FALSE(parse_choice(each.collective, each.choice, choice));
+                EXPECT_EQ(decide(table, each.bytes).what, choice_text(choice))
+                    << name_of(each.collective) << ' ' << each.bytes << ' ' << nodes << 'x' << ranks_per_node;
+            }
+        }
+}
+
 // Where two copies are found to be faster than one.
 TEST(Rules, CanDoWithoutSingleCopies) {
     DecisionTable table =
