@@ -75,10 +75,10 @@ constexpr MeasuredRule measured[] = {
 // the logarithm. Long Allreduces on up to 8 nodes of up to 4 ranks take what was the fastest on a cluster (docs/results/measured.md), a ring of
 // leaders, even where the model prefers another; with more ranks a node, all of them lead, so that none has to reduce more.
 //
-// Simulations of two machines find the same order (docs/results/chosen_bcast_stampede2.md and its neighbors).
+// From 64 KB on, those of up to 4 nodes of up to 8 ranks are what non-blocking ones of up to 4 nodes of up to 4 ranks run without any setting (selection.cpp),
+// and were measured as that. Simulations of two machines find the order of the others (docs/results/chosen_bcast_stampede2.md and its neighbors).
 //
-// Those of up to 4 nodes of up to 8 ranks are what non-blocking ones of up to 4 nodes of up to 4 ranks run without any setting (selection.cpp), and were measured
-// as that. One more row was measured (docs/results/measured.md, "Communicators, memory, small calls"): calls in a row are as fast as the busiest rank, and
+// One more row was measured (docs/results/measured.md, "Communicators, memory, small calls"): calls in a row are as fast as the busiest rank, and
 // on few nodes a root that sends to all leaders is that; a binomial tree is 1.3 times as fast there, and takes little longer by itself.
 constexpr ModelledRule modelled[] = {
     {Collective::bcast, 4, any, 8 * kibi, "han"},

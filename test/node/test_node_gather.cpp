@@ -3,7 +3,6 @@
 // between them, so that ranks run ahead of one another as far as they may. Portions lie in the whole or not, side by side or with gaps, travel in slots,
 // through groups and blocks or are copied once, and copies fail.
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,6 @@
 // Plans over shared memory, with threads as ranks: random algorithms one after another, without anything between them, so
 // that ranks run ahead of one another as far as they may; every unit of every rank is compared with what MPI defines.
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <cstring>
 #include <thread>

@@ -58,7 +58,7 @@ int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) {
 // MPI goes on, and the communicators of the session have nothing to do with this call.
 int wrap_Finalize() {
     Background::get().leave();
-    if (!Process::get().keeps_mpi(true)) forget_type_layouts();
+    if (!Process::get().has_session()) forget_type_layouts();
     Communicator::forget_key();
     return onward.Finalize();
 }

@@ -114,11 +114,10 @@ public:
     // At the end of the process; calls no MPI.
     void finish_at_exit();
     bool finished() const { return finished_.load(std::memory_order_relaxed); }
-    // Has it a session, or MPI_COMM_WORLD, that it has not left? A session that is yet to be made keeps MPI going no more than none. (`without_world`: for who is
-    // about to leave that.)
-    bool keeps_mpi(bool without_world = false) {
-        return has_session() || (!without_world && has_world() && !has_left_world_.load());
-    }
+    // Has it a session that it has not left? One that is yet to be made keeps MPI going no more than none.
+    bool has_session();
+    // The same, or MPI_COMM_WORLD?
+    bool keeps_mpi() { return has_session() || (has_world() && !has_left_world_.load()); }
 
 private:
     explicit Process(const Opening& opening);
@@ -131,7 +130,6 @@ private:
     void set_finalize_hook();
     void write_report();
     void keep_learned();
-    bool has_session();
     void end(bool is_in_world);
 
     static PerProcess<Process*> instance_;
