@@ -429,6 +429,7 @@ HCOLL_MPI_FUNCTION(int, Comm_idup, (MPI_Comm comm, MPI_Comm* newcomm, MPI_Reques
 HCOLL_MPI_FUNCTION(int, Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request))
 HCOLL_MPI_FUNCTION(int, Comm_join, (int fd, MPI_Comm* intercomm))
 HCOLL_MPI_FUNCTION(int, Comm_rank, (MPI_Comm comm, int* rank))
+HCOLL_MPI_FUNCTION(int, Comm_remote_group, (MPI_Comm comm, MPI_Group* group))
 HCOLL_MPI_FUNCTION(int, Comm_remote_size, (MPI_Comm comm, int* size))
 HCOLL_MPI_FUNCTION(int, Comm_set_attr, (MPI_Comm comm, int comm_keyval, void* attribute_val))
 HCOLL_MPI_FUNCTION(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler))

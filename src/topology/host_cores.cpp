@@ -5,7 +5,7 @@ namespace hcoll {
 
 HostCores cores_of_ranks(const Machine& machine, const CpuSet& any, bool is_same, std::span<const CpuLimit> limits) {
     const CpuSet threads = is_same ? any : machine.allowed();
-    return {.of_ranks = limited_cores(machine.cores(any), limits),
+    return {.ranks_at_once = limited_cores(machine.usable(any), limits),
             .of_threads = limited_cores(machine.cores(threads), limits),
             .units = machine.numbers_of(threads)};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many cores there are for the ranks of a host: what being oversubscribed, and cores to spare, are measured by.
+// What the ranks of a host have to run on: by that they are more than can run at the same time, and cores are to spare.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 namespace hcoll {
 
 struct HostCores {
-    int of_ranks = 0;        // that ranks may run on; 0 where that is not known
-    int of_threads = 0;      // that they and threads which leave their process's binding may run on
+    int ranks_at_once = 0;   // processing units that ranks may run on; 0 where that is not known
+    int of_threads = 0;      // cores that they and threads which leave their process's binding may run on
     std::vector<int> units;  // the processing units that such threads may move to, by the system's numbers
 };
 

@@ -136,6 +136,13 @@ std::vector<int> Machine::numbers_of(const CpuSet& set) const {
     return numbers;
 }
 
+int Machine::usable(const CpuSet& set) const {
+    int number_of = 0;
+    for (std::size_t unit = 0; unit < units(); ++unit)
+        if (is_in(set, unit) && number(unit, of_package) >= 0) ++number_of;
+    return number_of;
+}
+
 int Machine::cores(const CpuSet& set) const {
     std::set<int> cores;
     int without = 0;

@@ -32,6 +32,8 @@ public:
     // Those that the system lets processes like the one that read them use, wherever they are bound to.
     CpuSet allowed() const;
     std::vector<int> numbers_of(const CpuSet& units) const;
+    // How many of them there are.
+    int usable(const CpuSet& units) const;
     // How many cores these are part of. Where cores are not told, each unit is one.
     int cores(const CpuSet& units) const;
     // The one package, NUMA node, last cache that cores share, or core that all of these are part of, by hwloc's logical numbers; -1

@@ -196,7 +196,7 @@ Problem parse_number(std::string_view text, std::uint64_t minimum, std::uint64_t
 }
 
 const std::vector<Setting>& registry() {
-    static const std::vector<Setting> list = {
+    static const auto& list = *new std::vector<Setting>{
         {"LIBHCOLL_ENABLE", "switch", "0 or 1", "0 leaves every collective to the MPI library", true,
          [](Settings& settings, std::string_view text) { return parse_on_off(text, settings.enable); },
          [](const Settings& settings) { return std::string(on_off_text(settings.enable)); }},

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -26,7 +28,8 @@ namespace {
 constexpr int most_tries = 100;
 constexpr auto between_tries = std::chrono::milliseconds(20);
 
-// A lock on a folder leaves nothing behind, and ends with the process.
+// A lock on a folder leaves nothing behind, and ends with the process. File systems of a network may hold it on one host only: there the last one wins
+// of jobs that end at the same time on several.
 class FolderLock {
 public:
     explicit FolderLock(const std::string& folder)
@@ -58,7 +61,12 @@ bool is_same_place(const TableEntry& a, const TableEntry& b) {
 
 }  // namespace
 
-std::string fresh_name(const std::string& path) { return fmt::format("{}.new{}", path, getpid()); }
+// A process of another host, or of a container, may have the same number.
+std::string fresh_name(const std::string& path) {
+    std::uint64_t random = 0;
+    if (getrandom(&random, sizeof random, 0) != sizeof random) random = static_cast<std::uint64_t>(getpid());
+    return fmt::format("{}.new{:x}", path, random);
+}
 
 std::string old_name(const std::string& path) {
     std::string name = path + ".old";
@@ -105,6 +113,8 @@ std::optional<std::string> keep_learned(const std::string& path, const Table& le
     struct stat status {};
     if (stat(path.c_str(), &status) == 0) {
         if (!S_ISREG(status.st_mode)) return fmt::format("what was learned is not kept: {} is no file", path);
+        if (access(path.c_str(), R_OK) != 0)
+            return fmt::format("what was learned is not kept: {} cannot be read ({})", path, std::strerror(errno));
         std::vector<std::string> mistakes;
         std::optional<Table> before = read_table(path, mistakes);
         const bool is_ours = before && mistakes.empty() && (!before->vendor || before->vendor == learned.vendor);

@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -351,12 +352,15 @@ std::optional<Table> read_table(const std::string& path, std::vector<std::string
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) return refuse(fmt::format("cannot be read ({})", std::strerror(errno)));
     if (!S_ISREG(status.st_mode)) return refuse(S_ISDIR(status.st_mode) ? "is a folder" : "is no file");
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+    // Of what is read: another job may have put another one in its place meanwhile.
+    if (file == nullptr || fstat(fileno(file.get()), &status) != 0)
+        return refuse(fmt::format("cannot be read ({})", std::strerror(errno)));
     if (static_cast<std::uint64_t>(status.st_size) > Table::most_bytes)
         return refuse(
             fmt::format("has {} bytes; a table has {} at most", status.st_size, size_text(Table::most_bytes)));
-    std::ifstream file(path, std::ios::binary);
     std::string text(static_cast<std::size_t>(status.st_size), '\0');
-    if (!file || !file.read(text.data(), static_cast<std::streamsize>(text.size())))
+    if (std::fread(text.data(), 1, text.size(), file.get()) != text.size())
         return refuse(fmt::format("cannot be read ({})", std::strerror(errno)));
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) return refuse("is empty");
     Table table = parse_table(text, std::filesystem::path(path).filename().string(), mistakes);

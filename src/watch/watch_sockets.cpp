@@ -8,11 +8,15 @@
 #include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include "base/hash.hpp"
@@ -36,26 +40,91 @@ struct Head {
 };
 static_assert(sizeof(Head) == secret_bytes + 16);
 
-sockaddr_in socket_address(std::uint32_t address, std::uint16_t port) {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = address;
-    at.sin_port = htons(port);
-    return at;
+struct SocketAddress {
+    sockaddr_storage at{};
+    socklen_t length = 0;
+    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&at); }
+};
+
+// Of IPv4 where `is_six` is not set; then the first word of `address` is all of it.
+SocketAddress socket_address(const std::array<std::uint32_t, 4>& address, bool is_six, std::uint16_t port) {
+    SocketAddress made;
+    if (is_six) {
+        sockaddr_in6 at{};
+        at.sin6_family = AF_INET6;
+        std::memcpy(&at.sin6_addr, address.data(), sizeof at.sin6_addr);
+        at.sin6_port = htons(port);
+        std::memcpy(&made.at, &at, sizeof at);
+        made.length = sizeof at;
+    } else {
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = address[0];
+        at.sin_port = htons(port);
+        std::memcpy(&made.at, &at, sizeof at);
+        made.length = sizeof at;
+    }
+    return made;
 }
 
+std::array<std::uint32_t, 4> loopback(bool is_six) {
+    if (!is_six) return {htonl(INADDR_LOOPBACK), 0, 0, 0};
+    return {0, 0, 0, htonl(1)};
+}
+
+std::vector<std::array<std::uint32_t, 4>> addresses_of(const WatchAddress& host) {
+    if (host.is_six != 0) return {host.addresses};
+    std::vector<std::array<std::uint32_t, 4>> all;
+    for (const std::uint32_t each : host.addresses)
+        if (each != 0) all.push_back({each, 0, 0, 0});
+    return all;
+}
+
+// Is there hardware behind it, and not a bridge or a tunnel of this host, which other hosts may have under the same address?
+bool is_device(const char* interface) {
+    return access((std::string("/sys/class/net/") + interface + "/device").c_str(), F_OK) == 0;
+}
+
+// Those of devices first. One of IPv6 only where there is none of IPv4, and none that is good on one link only.
 void find_addresses(WatchAddress& address) {
     ifaddrs* all = nullptr;
     if (getifaddrs(&all) != 0) return;
+    const auto for_each = [&](int family, const auto& found) {
+        for (const bool devices : {true, false})
+            for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next)
+                if (each->ifa_addr != nullptr && each->ifa_addr->sa_family == family &&
+                    (each->ifa_flags & IFF_UP) != 0 && (each->ifa_flags & IFF_LOOPBACK) == 0 &&
+                    is_device(each->ifa_name) == devices)
+                    found(each->ifa_addr);
+    };
     std::size_t found = 0;
-    for (const ifaddrs* each = all; each != nullptr && found < address.addresses.size(); each = each->ifa_next) {
-        if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
-        if ((each->ifa_flags & IFF_UP) == 0 || (each->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    for_each(AF_INET, [&](const sockaddr* one) {
         sockaddr_in at{};
-        std::memcpy(&at, each->ifa_addr, sizeof at);
-        address.addresses[found++] = at.sin_addr.s_addr;
-    }
+        std::memcpy(&at, one, sizeof at);
+        if (found < address.addresses.size()) address.addresses[found++] = at.sin_addr.s_addr;
+    });
+    if (found == 0)
+        for_each(AF_INET6, [&](const sockaddr* one) {
+            sockaddr_in6 at{};
+            std::memcpy(&at, one, sizeof at);
+            if (address.is_six != 0 || IN6_IS_ADDR_LINKLOCAL(&at.sin6_addr)) return;
+            std::memcpy(address.addresses.data(), &at.sin6_addr, sizeof at.sin6_addr);
+            address.is_six = 1;
+        });
     freeifaddrs(all);
+}
+
+// Its name alone would not do: nodes of a cluster may have the same one, and so may containers. `is_known`: there is more than that.
+std::uint64_t host_of_process(bool& is_known) {
+    std::array<char, 256> name{};
+    gethostname(name.data(), name.size() - 1);
+    std::string text = name.data();
+    std::string boot;
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    struct stat network {};
+    is_known = std::getline(file, boot) && stat("/proc/self/ns/net", &network) == 0;
+    if (is_known) text += " " + boot + " " + std::to_string(network.st_ino);
+    return fnv1a(text);
 }
 
 enum class Transfer : std::uint8_t { done, later, closed };
@@ -97,9 +166,11 @@ std::uint32_t length_in(std::string_view got) {
 
 std::string address_text(const WatchAddress& address) {
     if (address.addresses[0] == 0) return "this host";
-    std::array<char, INET_ADDRSTRLEN> text{};
-    const in_addr at{address.addresses[0]};
-    return inet_ntop(AF_INET, &at, text.data(), text.size()) == nullptr ? "?" : text.data();
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    return inet_ntop(address.is_six != 0 ? AF_INET6 : AF_INET, address.addresses.data(), text.data(), text.size()) ==
+                   nullptr
+               ? "?"
+               : text.data();
 }
 
 WatchSockets::Socket::~Socket() {
@@ -107,26 +178,38 @@ WatchSockets::Socket::~Socket() {
 }
 
 WatchSockets::WatchSockets() {
-    std::array<char, 256> name{};
-    gethostname(name.data(), name.size() - 1);
-    address_.host = fnv1a(name.data());
+    address_.host = host_of_process(is_host_known_);
     address_.process = static_cast<std::int32_t>(getpid());
     find_addresses(address_);
     if (getrandom(address_.secret.data(), secret_bytes, 0) != static_cast<ssize_t>(secret_bytes)) return;
-    Socket made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const bool is_six = address_.is_six != 0;
+    Socket made(socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!made.is_open()) return;
-    sockaddr_in at = socket_address(htonl(INADDR_ANY), 0);
-    socklen_t length = sizeof at;
-    if (bind(made.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 || listen(made.get(), backlog) != 0 ||
-        getsockname(made.get(), reinterpret_cast<sockaddr*>(&at), &length) != 0)
+    SocketAddress any = socket_address({}, is_six, 0);
+    if (bind(made.get(), any.get(), any.length) != 0 || listen(made.get(), backlog) != 0 ||
+        getsockname(made.get(), reinterpret_cast<sockaddr*>(&any.at), &any.length) != 0)
         return;
     listener_ = std::move(made);
+    // At the same place in both.
+    static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+    sockaddr_in at{};
+    std::memcpy(&at, &any.at, sizeof at);
     address_.port = ntohs(at.sin_port);
 }
 
 void WatchSockets::meet(std::vector<WatchAddress> all, int rank) {
     all_ = std::move(all);
     rank_ = rank;
+    std::vector<std::pair<std::array<std::uint32_t, 4>, std::uint64_t>> of_hosts;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+        if (i > 0 && all_[i].host == all_[i - 1].host) continue;
+        for (const auto& address : addresses_of(all_[i])) of_hosts.emplace_back(address, all_[i].host);
+    }
+    std::sort(of_hosts.begin(), of_hosts.end());
+    of_hosts.erase(std::unique(of_hosts.begin(), of_hosts.end()), of_hosts.end());
+    shared_addresses_.clear();
+    for (std::size_t i = 1; i < of_hosts.size(); ++i)
+        if (of_hosts[i].first == of_hosts[i - 1].first) shared_addresses_.push_back(of_hosts[i].first);
 }
 
 // Not while there is no room for one more, nor shortly after there was no descriptor for one.
@@ -185,20 +268,47 @@ void WatchSockets::go_on(Incoming& incoming) const {
     incoming.is_over = send_rest(incoming.socket.get(), incoming.answer, incoming.sent) != Transfer::later;
 }
 
+struct WatchSockets::Target {
+    std::array<std::uint32_t, 4> address;
+    bool is_six;
+    bool is_its_own;  // no other host of the job has it
+};
+
+// Where it may be found, the most likely one last.
+std::vector<WatchSockets::Target> WatchSockets::targets_of(const WatchAddress& to) const {
+    const bool is_six = to.is_six != 0;
+    std::vector<Target> own;
+    std::vector<Target> shared;
+    const auto addresses = addresses_of(to);
+    for (auto address = addresses.rbegin(); address != addresses.rend(); ++address) {
+        const bool is_shared = std::binary_search(shared_addresses_.begin(), shared_addresses_.end(), *address);
+        (is_shared ? shared : own).push_back({*address, is_six, !is_shared});
+    }
+    if (to.host == address_.host) own.push_back({loopback(is_six), is_six, is_host_known_});
+    shared.insert(shared.end(), own.begin(), own.end());
+    return shared;
+}
+
 struct WatchSockets::Conversation {
     std::size_t index;  // of the answer
     int rank;
     std::string message;
-    std::vector<std::uint32_t> addresses{};  // that are left to be tried, the next one last
-    std::chrono::milliseconds patience{0};   // with each of them
+    std::vector<Target> targets{};          // that are left to be tried, the next one last
+    std::chrono::milliseconds patience{0};  // with each of them
+    bool is_at_its_own = false;             // the one that is being tried
     Clock::time_point until{};
     Socket socket{};
     bool is_connected = false;
     std::size_t sent = 0;
     std::string got{};
     Answer answer{};
-    bool is_refused = true;  // by all so far
+    bool is_refused = false;    // where no other host can be meant
+    bool may_be_there = false;  // no answer from there, but no refusal either
     bool is_over = false;
+
+    void note(bool refused) {
+        if (is_at_its_own) (refused ? is_refused : may_be_there) = true;
+    }
 
     void end(Answer::Outcome outcome) {
         socket = Socket();
@@ -210,29 +320,32 @@ struct WatchSockets::Conversation {
 // With the next address, until one is on its way or none is left.
 void WatchSockets::begin(Conversation& conversation) const {
     using Outcome = Answer::Outcome;
-    while (!conversation.addresses.empty()) {
-        const std::uint32_t address = conversation.addresses.back();
-        conversation.addresses.pop_back();
+    while (!conversation.targets.empty()) {
+        const Target target = conversation.targets.back();
+        conversation.targets.pop_back();
+        conversation.is_at_its_own = target.is_its_own;
         conversation.is_connected = false;
         conversation.sent = 0;
         conversation.got.clear();
         conversation.until = Clock::now() + conversation.patience;
-        conversation.socket = Socket(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        if (!conversation.socket.is_open()) return conversation.end(Outcome::failed);
-        const sockaddr_in at = socket_address(address, all_[static_cast<std::size_t>(conversation.rank)].port);
-        if (connect(conversation.socket.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 ||
-            errno == EINPROGRESS)
+        conversation.socket =
+            Socket(socket(target.is_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        if (!conversation.socket.is_open() && errno != EAFNOSUPPORT) return conversation.end(Outcome::failed);
+        const SocketAddress at =
+            socket_address(target.address, target.is_six, all_[static_cast<std::size_t>(conversation.rank)].port);
+        if (conversation.socket.is_open() &&
+            (connect(conversation.socket.get(), at.get(), at.length) == 0 || errno == EINPROGRESS))
             return;
-        conversation.is_refused = conversation.is_refused && errno == ECONNREFUSED;
+        conversation.note(errno == ECONNREFUSED);
     }
-    conversation.end(conversation.is_refused ? Outcome::refused : Outcome::silent);
+    conversation.end(conversation.is_refused && !conversation.may_be_there ? Outcome::refused : Outcome::silent);
 }
 
 // Something has happened to its socket.
 void WatchSockets::go_on(Conversation& conversation) const {
     const int descriptor = conversation.socket.get();
     const auto try_next = [&](bool is_refused) {
-        conversation.is_refused = conversation.is_refused && is_refused;
+        conversation.note(is_refused);
         begin(conversation);
     };
     if (!conversation.is_connected) {
@@ -275,10 +388,7 @@ std::vector<WatchSockets::Answer> WatchSockets::ask(std::span<const int> ranks, 
             Conversation made{.index = next,
                               .rank = ranks[next],
                               .message = std::string(reinterpret_cast<const char*>(&head), sizeof head).append(said)};
-            for (std::size_t i = to.addresses.size(); i-- > 0;)
-                if (to.addresses[i] != 0) made.addresses.push_back(to.addresses[i]);
-            if (to.host == address_.host && to.addresses == address_.addresses)
-                made.addresses.push_back(htonl(INADDR_LOOPBACK));
+            made.targets = targets_of(to);
             made.patience = patience;
             begin(made);
             open.push_back(std::move(made));
@@ -296,7 +406,7 @@ std::vector<WatchSockets::Answer> WatchSockets::ask(std::span<const int> ranks, 
             Conversation& each = open[i];
             if (!each.is_over && polled[i].revents != 0) go_on(each);
             if (!each.is_over && Clock::now() > each.until) {
-                each.is_refused = false;
+                each.note(false);
                 begin(each);
             }
             if (each.is_over) answers[each.index] = std::move(each.answer);

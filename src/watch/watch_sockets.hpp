@@ -19,12 +19,13 @@ namespace hcoll {
 
 // Where one process is found, as ranks tell one another in MPI_Init: plain bytes.
 struct WatchAddress {
-    std::array<std::uint32_t, 4> addresses{};  // IPv4 of its host, in network order; 0: none
-    std::uint64_t host = 0;                    // its name, hashed
-    std::array<std::uint64_t, 2> secret{};     // that of rank 0 is the job's
+    // Of its host, in network order: up to four of IPv4, or one of IPv6; 0: none.
+    std::array<std::uint32_t, 4> addresses{};
+    std::uint64_t host = 0;                 // the same for those whose network is one, of one running system
+    std::array<std::uint64_t, 2> secret{};  // that of rank 0 is the job's
     std::int32_t process = 0;
-    std::uint16_t port = 0;  // 0: it cannot be asked
-    std::uint16_t unused = 0;
+    std::uint16_t port = 0;    // 0: it cannot be asked
+    std::uint16_t is_six = 0;  // the address is of IPv6
 };
 std::string address_text(const WatchAddress& address);
 
@@ -32,7 +33,7 @@ class WatchSockets {
 public:
     enum class Question : char { state = 's', collect = 'c' };
     struct Answer {
-        // refused: nobody listens there; failed: this process could not even try.
+        // refused: nobody listens there, at an address that no other host has; failed: this process could not even try.
         enum class Outcome : std::uint8_t { answered, refused, silent, failed } outcome = Outcome::silent;
         std::string text{};
     };
@@ -88,7 +89,9 @@ private:
     void go_on(Incoming& incoming) const;
     bool listens() const;
 
+    struct Target;
     struct Conversation;
+    std::vector<Target> targets_of(const WatchAddress& to) const;
     void begin(Conversation& conversation) const;
     void go_on(Conversation& conversation) const;
 
@@ -97,6 +100,8 @@ private:
     Clock::time_point deaf_until_{};
     int rank_ = 0;
     std::vector<WatchAddress> all_;
+    bool is_host_known_ = false;
+    std::vector<std::array<std::uint32_t, 4>> shared_addresses_;  // that several hosts have, as bridges do; sorted
     OnQuestion on_question_;
     std::vector<Incoming> incoming_;
 };

@@ -17,7 +17,7 @@ EXPECTED = ("Reduce 0x1 0x2 3 34359738368 85899345920 6 240518168576\n= 12\n"
 
 def run(program, *arguments, preload=LIBRARY, cwd=None, **environment):
     variables = {name: value for name, value in os.environ.items()
-                 if not name.startswith(("LIBHCOLL_", "PMI", "OMPI_", "SLURM_"))}
+                 if not name.startswith(("LIBHCOLL_", "PMI", "OMPI_", "SLURM_", "MPI_LOCAL"))}
     return subprocess.run([os.path.join(FOLDER, program) if "/" not in program else program, *arguments],
                           env={**variables, "LD_PRELOAD": preload, **environment}, cwd=cwd, capture_output=True,
                           text=True, timeout=60)
@@ -57,6 +57,14 @@ class Stub(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             alone = shutil.copy(LIBRARY, folder)
             self.expect(run("fake_program.lacking", preload=alone), [folder + "/libhcoll-openmpi.so"])
+
+    def test_what_is_wrong_on_a_node_is_said_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            alone = shutil.copy(LIBRARY, folder)
+            self.expect(run("fake_program.lacking", preload=alone, PMI_RANK="3", MPI_LOCALRANKID="0"), [folder + "/libhcoll-openmpi.so", f"(on {os.uname().nodename})"])
+            self.expect(run("fake_program.lacking", preload=alone, PMI_RANK="3", MPI_LOCALRANKID="1"), [], lines=0)
+            self.expect(run("fake_program.lacking", preload=alone, PMI_RANK="3"), [], lines=0)
+        self.expect(run("fake_program.lacking", PMI_RANK="3", MPI_LOCALRANKID="0"), ["stay with the MPI library", "PMPI_", "(on "])
 
     def test_a_backend_of_another_build_is_refused_before_it_runs(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -133,7 +133,7 @@ class Placements(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         line = [line for line in lines_of_library(result) if "the ranks of a node share" in line]
         self.assertEqual(len(line), 1, result.stdout + result.stderr)
-        return "there are more of them than cores" in line[0]
+        return "there are more of them than can run at the same time" in line[0]
 
     def test_two_ranks_that_are_bound_to_one_core_are_more_than_cores(self):
         cores = sorted(os.sched_getaffinity(0))

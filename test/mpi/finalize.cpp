@@ -5,9 +5,12 @@
 //   --case attribute     an attribute of MPI_COMM_SELF whose delete callback calls collectives within MPI_Finalize
 //   --case unfreed       communicators left behind
 //   --case silent        no collective at all
+//   --case static        an object of static lifetime calls collectives, and MPI_Finalize, in its destructor
+//   --case persistent    a persistent collective is started in such a callback, and waited for by MPI_Waitany
 //   --case nonblocking   MPI_Ibcast between blocking calls
 //   --thread-level N     0 to 3 (single to multiple): by MPI_Init_thread
 //   --expect-thread-level N   what must be provided, and told by MPI_Query_thread
+#include "../support/mpi_features.hpp"
 #include "../support/program.hpp"
 #include "communicator_use.hpp"
 
@@ -23,12 +26,36 @@ int collective_in_finalize(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, v
     return MPI_SUCCESS;
 }
 
-void set_finalize_callback() {
+void set_finalize_callback(MPI_Comm_delete_attr_function* callback = collective_in_finalize) {
     int keyval = MPI_KEYVAL_INVALID;
-    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, collective_in_finalize, &keyval, nullptr));
+    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, callback, &keyval, nullptr));
     check(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr));
     check(MPI_Comm_free_keyval(&keyval));
 }
+
+#if defined(HCOLL_TEST_PERSISTENT)
+int told = -1;
+MPI_Request telling = MPI_REQUEST_NULL;
+
+int start_in_finalize(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
+    ++callbacks_run;
+    int index = -1;
+    check(MPI_Start(&telling));
+    check(MPI_Waitany(1, &telling, &index, MPI_STATUS_IGNORE));
+    require(told == 8, "a wrong value by a persistent broadcast within MPI_Finalize");
+    check(MPI_Request_free(&telling));
+    return MPI_SUCCESS;
+}
+
+void start_persistent_in_finalize(int rank) {
+    use(MPI_COMM_WORLD, 20, 1);
+    told = rank == 0 ? 8 : -1;
+    check(HCOLL_TEST_PERSISTENT(Bcast_init)(&told, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &telling));
+    set_finalize_callback(start_in_finalize);
+}
+#else
+void start_persistent_in_finalize(int /*rank*/) { skip("this MPI has no persistent collectives"); }
+#endif
 
 void leave_communicators() {
     for (int i = 0; i < 20; ++i) {
@@ -51,6 +78,19 @@ void mix_in_nonblocking(int rank, int size) {
         require(pending.front() == round && pending.back() == round, "wrong values by MPI_Ibcast");
     }
 }
+
+// What many C++ programs have around MPI. When it is destroyed, what the main thread had of its own is gone.
+class MpiUser {
+public:
+    ~MpiUser() {
+        if (!is_needed) return;
+        use(MPI_COMM_WORLD, 40, 5);
+        check(MPI_Finalize());
+        if (is_first) std::printf("ok finalize: static\n");
+    }
+    bool is_needed = false;
+    bool is_first = false;
+} user;
 
 }  // namespace
 
@@ -83,6 +123,13 @@ int main(int argc, char** argv) {
         set_finalize_callback();
     } else if (which == "unfreed") {
         leave_communicators();
+    } else if (which == "persistent") {
+        start_persistent_in_finalize(rank);
+    } else if (which == "static") {
+        use(MPI_COMM_WORLD, 40, 3);
+        user.is_needed = true;
+        user.is_first = rank == 0;
+        return 0;
     } else if (which == "nonblocking") {
         mix_in_nonblocking(rank, size);
     } else {
@@ -97,7 +144,7 @@ int main(int argc, char** argv) {
             told == levels.at(static_cast<std::size_t>(expected_level)),
             "MPI_Query_thread: expected level " + std::to_string(expected_level) + ", found " + std::to_string(told));
     check(MPI_Finalize());
-    require(callbacks_run == (which == "attribute" ? 2 : 0),
+    require(callbacks_run == (which == "attribute" ? 2 : which == "persistent" ? 1 : 0),
             "the delete callbacks of MPI_COMM_SELF ran " + std::to_string(callbacks_run) + " times");
     int finalized = 0;
     check(MPI_Finalized(&finalized));

@@ -56,6 +56,48 @@ void write_and_read(const std::string& name, int rank, int size, int round) {
     }
 }
 
+// What MPI-IO begins without blocking goes on only where its requests are tested or waited for (in MPICH generalized requests with a function that polls): beside
+// a collective that is in flight, which ranks wait for in another order, and alone.
+void write_beside_collective(const std::string& name, int rank, int size, MPI_Comm comm, bool alone) {
+    constexpr int count = 1000;
+    const std::vector<int> values(count, rank);
+    std::vector<int> told(10'000, rank == size - 1 ? 7 : 0);
+    MPI_Datatype view = MPI_DATATYPE_NULL;
+    check(MPI_Type_vector(count, 1, size, MPI_INT, &view));
+    check(MPI_Type_commit(&view));
+    MPI_File file = MPI_FILE_NULL;
+    check(MPI_File_open(MPI_COMM_WORLD, name.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    check(MPI_File_set_view(file, rank * static_cast<MPI_Offset>(sizeof(int)), MPI_INT, view, "native", MPI_INFO_NULL));
+    std::array<MPI_Request, 3> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    std::array<MPI_Status, 3> statuses{};
+    const auto tell = [&] {
+        check(MPI_Ibcast(told.data(), static_cast<int>(told.size()), MPI_INT, size - 1, comm, &requests[0]));
+    };
+    const auto write = [&] { check(MPI_File_iwrite_all(file, values.data(), count, MPI_INT, &requests[2])); };
+    if (alone) {
+        write();
+        check(MPI_Waitall(3, requests.data(), statuses.data()));
+        tell();
+        check(MPI_Waitall(1, requests.data(), MPI_STATUSES_IGNORE));
+    } else if (rank != size - 1) {
+        tell();
+        write();
+        check(MPI_Waitall(3, requests.data(), statuses.data()));
+    } else {
+        write();
+        check(MPI_Wait(&requests[2], &statuses[2]));
+        tell();
+        check(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    }
+    int written = 0;
+    check(MPI_Get_count(&statuses[2], MPI_INT, &written));
+    require(written == count,
+            "MPI_Waitall: the status of MPI_File_iwrite_all has " + std::to_string(written) + " elements");
+    require(told.front() == 7 && told.back() == 7, "MPI_Ibcast beside MPI_File_iwrite_all");
+    check(MPI_File_close(&file));
+    check(MPI_Type_free(&view));
+}
+
 void sum_of_ranks(int rank, int size) {
     int sum = -1;
     check(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
@@ -65,14 +107,24 @@ void sum_of_ranks(int rank, int size) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Program program(argc, argv, "io");
+    const bool has_nonblocking = Options(argc, argv).flag("--nonblocking");
+    Program program(argc, argv, "io", has_nonblocking ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
     const auto rounds = static_cast<int>(program.options().number("--rounds", 6));
+    program.options().flag("--nonblocking");
     program.options().reject_rest();
 
     const std::string name = shared_file_name(program.rank());
     for (int round = 0; round < rounds; ++round) {
         write_and_read(name, program.rank(), program.size(), round);
         sum_of_ranks(program.rank(), program.size());
+    }
+    if (has_nonblocking) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        for (int i = 0; i < 20; ++i) check(MPI_Barrier(comm));
+        for (int round = 0; round < rounds; ++round)
+            write_beside_collective(name, program.rank(), program.size(), comm, round % 2 != 0);
+        check(MPI_Comm_free(&comm));
     }
     check(MPI_Barrier(MPI_COMM_WORLD));
     if (program.rank() == 0) std::filesystem::remove_all(std::filesystem::path(name).parent_path());

@@ -5,8 +5,13 @@
 //   --with-init    MPI_Init before, MPI_Finalize after the sessions
 //   --level NAME   the thread level that sessions ask for
 //   --told NAME    the one that they are to be told
+//   --many N       instead, so many communicators, one after another, of which nothing may be left
 #include "../support/persistent_call.hpp"
 #include "../support/timed_barrier.hpp"
+
+#include <cstdint>
+#include <fstream>
+#include <string>
 
 using namespace hcoll::test;
 
@@ -113,6 +118,35 @@ void run_session(const char* set, const Levels& levels) {
     check(MPI_Session_finalize(&session));
 }
 
+std::int64_t resident_kb() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6));
+    fail("/proc/self/status has no VmRSS");
+}
+
+// Nothing tells the processes of a session's communicator from others: what is found out about them serves that one alone. The first ones may keep what
+// was made for them until the session ends, as many as LIBHCOLL_COMMUNICATORS says.
+void make_many(int communicators) {
+    constexpr std::int64_t most_kb_each = 1;
+    MPI_Session session = begin_session({});
+    std::int64_t before = 0;
+    for (int i = 0; i < communicators; ++i) {
+        NamedCommunicator on = communicator_of(session, "mpi://WORLD");
+        for (int call = 0; call < 50; ++call) {
+            int sum = 0;
+            check(MPI_Allreduce(&on.size, &sum, 1, MPI_INT, MPI_SUM, on.comm));
+            require(sum == on.size * on.size, "a wrong sum");
+        }
+        check(MPI_Comm_free(&on.comm));
+        if (i == communicators / 4) before = resident_kb();
+    }
+    const std::int64_t more = resident_kb() - before;
+    require(more <= most_kb_each * communicators * 3 / 4,
+            std::to_string(communicators * 3 / 4) + " communicators that were freed have left " + std::to_string(more) + " KB");
+    check(MPI_Session_finalize(&session));
+}
+
 }  // namespace
 #endif
 
@@ -122,8 +156,14 @@ int main(int argc, char** argv) {
     [[maybe_unused]] const bool with_init = options.flag("--with-init");
     [[maybe_unused]] const std::string asked = options.text("--level", "");
     [[maybe_unused]] const std::string told = options.text("--told", "");
+    [[maybe_unused]] const auto many = static_cast<int>(options.number("--many", 0));
     options.reject_rest();
 #if HCOLL_TEST_HAS_SESSIONS
+    if (many != 0) {
+        make_many(many);
+        std::printf("ok sessions: %d communicators\n", many);
+        return 0;
+    }
     if (with_init) check(MPI_Init(&argc, &argv));
     // MPICH 4.0 crashes in MPI_Session_init when an earlier session was the last one: there, one is kept open throughout.
     const Levels levels{asked, told};

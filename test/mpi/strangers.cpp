@@ -4,6 +4,7 @@
 //
 //   --case spawn     starts two processes, with LD_PRELOAD as --child says (the same, none or the path of the library), and
 //                    merges with them; skipped where this MPI cannot start any
+//   --case bridge    rank 0 alone starts them and merges with them; then all ranks are joined to them over that communicator
 //   --case accept --port-file FILE      waits for another job to connect, and merges with it
 //   --case connect --port-file FILE     the other job
 //   --case join      ranks 0 and 1 meet over a socket that they have made
@@ -61,6 +62,40 @@ void spawn(const std::string& preload) {
     const int status = start_children(2, words, {"--case", "child"}, inter);
     if (status != MPI_SUCCESS) skip("this MPI's launcher starts no processes: " + error_text(status));
     merge_and_use(inter, 0);
+}
+
+void bridge(const Program& program) {
+    MPI_Comm started = MPI_COMM_NULL;
+    MPI_Comm bridge = MPI_COMM_NULL;
+    int status = MPI_SUCCESS;
+    if (program.rank() == 0)
+        status = start_children(2, {"-u", "LD_PRELOAD"}, {"--case", "bridged"}, started, MPI_COMM_SELF);
+    check(MPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    if (status != MPI_SUCCESS) skip("this MPI's launcher starts no processes: " + error_text(status));
+    if (program.rank() == 0) {
+        check(MPI_Intercomm_merge(started, 0, &bridge));
+        use(bridge);
+    }
+    MPI_Comm inter = MPI_COMM_NULL;
+    check(MPI_Intercomm_create(MPI_COMM_WORLD, 0, bridge, 1, 0, &inter));
+    merge_and_use(inter, 0);
+    if (program.rank() != 0) return;
+    check(MPI_Comm_free(&bridge));
+    check(MPI_Comm_disconnect(&started));
+}
+
+// What the other side of it does.
+void be_bridged() {
+    MPI_Comm parent = MPI_COMM_NULL;
+    MPI_Comm bridge = MPI_COMM_NULL;
+    MPI_Comm inter = MPI_COMM_NULL;
+    check(MPI_Comm_get_parent(&parent));
+    check(MPI_Intercomm_merge(parent, 1, &bridge));
+    use(bridge);
+    check(MPI_Intercomm_create(MPI_COMM_WORLD, 0, bridge, 0, 0, &inter));
+    merge_and_use(inter, 1);
+    check(MPI_Comm_free(&bridge));
+    check(MPI_Comm_disconnect(&parent));
 }
 
 void accept_other(const Program& program, const std::string& file) {
@@ -148,8 +183,12 @@ int main(int argc, char** argv) {
         MPI_Comm parent = MPI_COMM_NULL;
         check(MPI_Comm_get_parent(&parent));
         merge_and_use(parent, 1);
+    } else if (which == "bridged") {
+        be_bridged();
     } else if (which == "spawn") {
         spawn(child);
+    } else if (which == "bridge") {
+        bridge(program);
     } else if (which == "accept") {
         accept_other(program, file);
     } else if (which == "connect") {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <linux/sched.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +13,10 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <functional>
+#include <string>
+#include <thread>
 
 #include "progress/node/node_collectives.hpp"
 #include "progress/node/node_messages.hpp"
@@ -221,6 +225,36 @@ TEST(DeadRank, IsNoneThatLives) {
     EXPECT_EQ(status, 0);
     EXPECT_TRUE(peers.is_gone(1));
     for (const int each : {written[0], written[1], judged[0], judged[1]}) close(each);
+}
+
+// Its first thread may have ended before others: then the system shows it as it shows one that has ended.
+TEST(DeadRank, IsNoneWhoseFirstThreadAloneHasEnded) {
+    Node shared;
+    const NodePeers peers(shared.peers(), ranks, 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        static const NodePeers own(shared.peers(), ranks, 1);
+        std::thread([] {
+            for (;;) pause();
+        }).detach();
+        syscall(SYS_exit, 0);
+    }
+    const auto state = [child] {
+        std::string text;
+        std::getline(std::ifstream("/proc/" + std::to_string(child) + "/stat"), text);
+        const std::size_t name = text.rfind(')');
+        return name == std::string::npos || name + 2 >= text.size() ? ' ' : text[name + 2];
+    };
+    while (state() != 'Z' && state() != ' ') sched_yield();
+    EXPECT_EQ(state(), 'Z');
+    EXPECT_FALSE(peers.is_gone(1));
+    kill(child, SIGKILL);
+    siginfo_t ended{};
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+    EXPECT_TRUE(peers.is_gone(1));
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
 }
 
 #if defined(SYS_clone3) && defined(CLONE_ARGS_SIZE_VER1)

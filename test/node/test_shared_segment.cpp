@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory that processes share: what is written by one is seen by the others, and nothing is left behind.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "progress/node/handed_segment.hpp"
 #include "progress/node/shared_segment.hpp"
@@ -197,6 +201,43 @@ TEST(SharedSegment, ThatExceedsTheLimitOfFilesIsAnErrorAndNoSignal) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), EFBIG);
+}
+
+// What is never touched must take nothing when a core file is written, nor as a part of a huge page.
+TEST(SharedSegment, IsLeftOutOfCoreFilesAndHugePages) {
+    SharedSegment created;
+    ASSERT_EQ(created.create(1 << 20), 0);
+    std::ifstream maps("/proc/self/smaps");
+    const std::string begin = fmt::format("{:x}-", reinterpret_cast<std::uintptr_t>(created.data()));
+    std::string line;
+    while (std::getline(maps, line) && !line.starts_with(begin)) {
+    }
+    while (std::getline(maps, line) && !line.starts_with("VmFlags:")) {
+    }
+    if (!maps) GTEST_SKIP() << "this system does not tell the flags of a mapping";
+    EXPECT_NE(line.find(" dd"), std::string::npos) << line;
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK) == 0) {
+        EXPECT_NE(line.find(" nh"), std::string::npos) << line;
+    }
+}
+
+TEST(SharedSegment, KnowsWhereAddressesAreScarce) {
+    rlimit limit{};
+    ASSERT_EQ(getrlimit(RLIMIT_AS, &limit), 0);
+    if (limit.rlim_cur != RLIM_INFINITY) GTEST_SKIP() << "there is a limit of the address space (ulimit -v)";
+    EXPECT_FALSE(SharedSegment::is_much_of_address_space(std::size_t{1} << 40U));
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        limit.rlim_cur = rlim_t{4} << 30U;
+        setrlimit(RLIMIT_AS, &limit);
+        const bool is_right = !SharedSegment::is_much_of_address_space(std::size_t{256} << 20U) &&
+                              SharedSegment::is_much_of_address_space(std::size_t{257} << 20U);
+        _exit(is_right ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
 }
 
 TEST(SharedSegment, CanBeMovedAndIsReleasedOnce) {

@@ -42,6 +42,7 @@ TEST(Machine, TellsWhatUnitsHaveInCommon) {
     EXPECT_EQ(machine.allowed(), units({0, 1, 3, 4, 5}));
     EXPECT_EQ(machine.cores(machine.all()), 4);
     EXPECT_EQ(machine.cores(units({0, 1})), 1);
+    EXPECT_EQ(machine.usable(units({0, 1, 2, 3})), 3) << "unit 2 does not exist";
     EXPECT_EQ(machine.cores(units({1})), 1) << "half a core is one that ranks may run on";
     EXPECT_EQ(machine.core(units({0, 1})), 0);
     EXPECT_EQ(machine.core(units({1, 3})), -1);
@@ -61,7 +62,7 @@ TEST(Machine, NothingIsKnownOfNone) {
     EXPECT_EQ(machine.words(), 0U);
     EXPECT_EQ(machine.cores(machine.all()), 0);
     EXPECT_EQ(place_on(machine).socket, -1);
-    EXPECT_EQ(cores_of_ranks(machine, {}, true, {}).of_ranks, 0);
+    EXPECT_EQ(cores_of_ranks(machine, {}, true, {}).ranks_at_once, 0);
 }
 
 // hwloc pretends to be on a machine.
@@ -113,14 +114,14 @@ TEST(Machine, ItsNumbersAreAllThereIsToIt) {
 
 TEST(HostCores, WhereAllRanksAreBoundAlikeTheOtherCoresAreNotSpare) {
     const HostCores cores = cores_of_ranks(small_machine(), units({0, 1}), true, {});
-    EXPECT_EQ(cores.of_ranks, 1);
+    EXPECT_EQ(cores.ranks_at_once, 2) << "each has a unit of its own, if not a core";
     EXPECT_EQ(cores.of_threads, 1);
     EXPECT_EQ(cores.units, (std::vector<int>{0, 1}));
 }
 
 TEST(HostCores, WhereCoresAreDealtOutThreadsMayMove) {
     const HostCores cores = cores_of_ranks(small_machine(), units({0, 1, 3}), false, {});
-    EXPECT_EQ(cores.of_ranks, 2);
+    EXPECT_EQ(cores.ranks_at_once, 3);
     EXPECT_EQ(cores.of_threads, 3) << "but to no core that the system keeps from the job";
     EXPECT_EQ(cores.units, (std::vector<int>{0, 1, 3, 4, 5}));
 }
@@ -136,7 +137,7 @@ TEST(HostCores, ALimitOfTimeIsOneOfCores) {
     const std::vector<CpuLimit> little = {{.group = 5, .thousandths = 100}};
     EXPECT_EQ(limited_cores(4, little), 1);
     EXPECT_EQ(limited_cores(4, {}), 4);
-    EXPECT_EQ(cores_of_ranks(small_machine(), small_machine().all(), true, shared).of_ranks, 2);
+    EXPECT_EQ(cores_of_ranks(small_machine(), small_machine().all(), true, shared).ranks_at_once, 2);
 }
 
 // A system of files, gone with the object.

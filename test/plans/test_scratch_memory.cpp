@@ -69,6 +69,24 @@ TEST(ScratchMemoryTest, EachThreadHasItsOwn) {
     }).join();
 }
 
+// An object of static lifetime may call collectives in its destructor, when the memory of the main thread has gone.
+TEST(ScratchMemoryTest, ACallAtTheEndOfAThreadDoesNotGetWhatHasBeenFreed) {
+    struct Last {
+        ~Last() {
+            for (const std::size_t bytes : {some_bytes / 2, 2 * some_bytes}) {
+                ScratchLease lease;
+                std::memset(lease.get(bytes), 1, bytes);
+            }
+        }
+    };
+    std::thread([] {
+        static thread_local Last last;
+        (void)&last;  // made before the thread's memory is, and so destroyed after it
+        ScratchLease lease;
+        std::memset(lease.get(some_bytes), 1, some_bytes);
+    }).join();
+}
+
 TEST(ScratchMemoryTest, MoreThanABoundIsNotKept) {
     ScratchMemory memory;
     memory.get(some_bytes);

@@ -511,6 +511,40 @@ TEST(WatchSockets, TryAllAddresses) {
     EXPECT_EQ(said_to(asks, listens, 0), "here");
 }
 
+// A process is gone where its host refuses: not where it has no address that leads there, nor where another host may have answered, as with the bridge to
+// containers that hosts have under one address.
+TEST(WatchSockets, TakeNobodyForGoneWhoMayLive) {
+    using Outcome = WatchSockets::Answer::Outcome;
+    WatchSockets asks;
+    const WatchAddress own = asks.address();
+    const WatchAddress gone = WatchSockets().address();
+    const auto on_host = [&](std::uint64_t host, std::initializer_list<std::uint32_t> addresses) {
+        WatchAddress address = gone;
+        address.host = own.host + host;
+        address.addresses = {};
+        address.is_six = 0;
+        std::copy(addresses.begin(), addresses.end(), address.addresses.begin());
+        return address;
+    };
+    const std::uint32_t here = htonl(INADDR_LOOPBACK);
+    const auto outcome = [&](const std::vector<WatchAddress>& others,
+                             std::chrono::milliseconds patience = std::chrono::minutes(1)) {
+        std::vector<WatchAddress> all = {own};
+        all.insert(all.end(), others.begin(), others.end());
+        asks.meet(all, 0);
+        return asks.ask(std::array{1}, WatchSockets::Question::state, "", patience, [] { return false; })[0].outcome;
+    };
+    EXPECT_EQ(outcome({on_host(0, {})}), Outcome::refused) << "on this host";
+    EXPECT_EQ(outcome({on_host(1, {})}), Outcome::silent) << "on another one, without an address";
+    EXPECT_EQ(outcome({on_host(1, {here})}), Outcome::refused);
+    EXPECT_EQ(outcome({on_host(1, {here}), on_host(2, {here})}), Outcome::silent);
+    EXPECT_EQ(outcome({on_host(1, {here, htonl(INADDR_LOOPBACK + 1)}), on_host(2, {here})}), Outcome::refused)
+        << "by the address that it has alone";
+    const std::uint32_t nowhere = htonl(0xf0000001);  // 240.0.0.1: no route to it
+    EXPECT_EQ(outcome({on_host(1, {here, nowhere})}, std::chrono::milliseconds(200)), Outcome::silent)
+        << "the other address may be the one";
+}
+
 // Strangers who connect and say nothing hold nobody up.
 TEST(WatchSockets, AnswerBesideThoseWhoSayNothing) {
     WatchSockets listens;

@@ -23,10 +23,11 @@ inline std::vector<std::string> environment_for_children() {
     return words;
 }
 
-// A call of all ranks of MPI_COMM_WORLD. `environment`: options and variables for env(1). Returns MPI's status: the launcher of Debian's
+// A call of all ranks of `origin`. `environment`: options and variables for env(1). Returns MPI's status: the launcher of Debian's
 // MPICH 4.0.2 starts no processes, of any program.
 inline int start_children(int children, std::vector<std::string> environment,
-                          std::initializer_list<std::string> options, MPI_Comm& inter) {
+                          std::initializer_list<std::string> options, MPI_Comm& inter,
+                          MPI_Comm origin = MPI_COMM_WORLD) {
     std::vector<std::string>& words = environment;
     std::string self(4096, '\0');
     const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
@@ -36,10 +37,10 @@ inline int start_children(int children, std::vector<std::string> environment,
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    const int status = MPI_Comm_spawn("/usr/bin/env", arguments.data(), children, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-                                      &inter, MPI_ERRCODES_IGNORE);
-    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    check(MPI_Comm_set_errhandler(origin, MPI_ERRORS_RETURN));
+    const int status = MPI_Comm_spawn("/usr/bin/env", arguments.data(), children, MPI_INFO_NULL, 0, origin, &inter,
+                                      MPI_ERRCODES_IGNORE);
+    check(MPI_Comm_set_errhandler(origin, MPI_ERRORS_ARE_FATAL));
     return status;
 }
 

@@ -14,12 +14,7 @@ namespace {
 int agree_now(const Communicator& communicator, const OwnAlgorithms& own, const Learning::Words& mine,
               Learning::Words& all) {
     const MPI_Comm on = own.is_duplicate_shared() ? communicator.handle() : own.duplicate;
-    const auto words = static_cast<int>(mine.size());
-    if (!Background::takes_collectives_apart())
-        return mpi.Allreduce(mine.data(), all.data(), words, MPI_UINT64_T, MPI_MAX, on);
-    return begin_and_finish(MPI_STATUS_IGNORE, [&](MPI_Request* request) {
-        return mpi.Iallreduce(mine.data(), all.data(), words, MPI_UINT64_T, MPI_MAX, on, request);
-    });
+    return find_largest(mine, all.data(), on);
 }
 
 std::string place_text(const Learning::Place& place) {

@@ -3,7 +3,7 @@
 //
 // With nothing in flight, a load and a comparison. Otherwise MPI_Wait, MPI_Waitall and calls that ask move what is in flight in
 // between, whatever else moves it: what they wait for may be just that. Others are taken apart only where nothing else would
-// move it (Background::calls_must_move). MPI_Waitall is never made of MPI_Testall, nor, if it can be helped, MPI_Waitany of
+// move it (Background::calls_must_move). MPI_Waitall is never made of MPI_Testall (wait_for_all.cpp), nor, if it can be helped, MPI_Waitany of
 // MPI_Testany: in MPICH 4.0 those fail for its own persistent collectives.
 #include <atomic>
 #include <climits>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "intercept/calls/onward.hpp"
+#include "intercept/calls/wait_for_all.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/process/process.hpp"
 #include "intercept/process/taken_apart.hpp"
@@ -128,22 +129,7 @@ int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
     }
     if (!Background::may_be_in_flight() || count <= 0 || requests == nullptr) [[likely]]
         return onward.Waitall(count, requests, statuses);
-    // One by one, and what has failed is complete, too: the vendor's own call says what became of all of them.
-    int complete = 0;
-    const auto test = [&](int& done) {
-        while (complete < count) {
-            int flag = 0;
-            const bool is_null = requests[complete] == MPI_REQUEST_NULL;
-            if (!is_null && mpi.Request_get_status(requests[complete], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
-                flag == 0)
-                return MPI_SUCCESS;
-            ++complete;
-        }
-        done = 1;
-        return MPI_SUCCESS;
-    };
-    help_until(test, [] { return MPI_SUCCESS; });
-    return onward.Waitall(count, requests, statuses);
+    return wait_for_all(count, requests, statuses);
 }
 
 int wrap_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {

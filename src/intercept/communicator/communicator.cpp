@@ -11,6 +11,7 @@
 #include "intercept/process/background.hpp"
 #include "intercept/process/errors_return.hpp"
 #include "intercept/process/log.hpp"
+#include "intercept/process/taken_apart.hpp"
 #include "intercept/process/together.hpp"
 #include "intercept/types/datatype.hpp"
 #include "topology/draw_placement.hpp"
@@ -180,7 +181,8 @@ int Communicator::attach(MPI_Comm handle, Communicator*& state) {
     mpi.Comm_test_inter(handle, &is_inter);
     mpi.Comm_rank(handle, &state->rank_);
     mpi.Comm_size(handle, &state->size_);
-    const Settings& settings = Process::get().agreed()->settings;
+    const AgreedSettings& agreed = *Process::get().agreed();
+    const Settings& settings = agreed.settings;
     state->handle_ = handle;
     state->observed_calls_ = 0;
     state->watched_as_ = WatchRecord::unknown;
@@ -199,7 +201,7 @@ int Communicator::attach(MPI_Comm handle, Communicator*& state) {
     else if (state->reach_ == Reach::beyond)
         state->give_to_vendor(reason::beyond);
     else if (state->reach_ == Reach::world && !settings.enable)
-        state->give_to_vendor(reason::disabled);
+        state->give_to_vendor(agreed.why_disabled);
     {
         const std::lock_guard lock(known.mutex);
         // Another thread, in a call of some of its ranks, may have been first.
@@ -249,9 +251,7 @@ int Communicator::note_info(MPI_Comm handle, MPI_Info info) {
     const std::uint64_t hash = chosen.hash();
     const std::array<std::uint64_t, 3> mine = {hash, ~hash, chosen.is_empty() ? 0U : 1U};
     std::array<std::uint64_t, 3> all{};
-    const int status =
-        mpi.Allreduce(mine.data(), all.data(), static_cast<int>(all.size()), MPI_UINT64_T, MPI_MAX, handle);
-    if (status != MPI_SUCCESS) return status;
+    if (const int status = find_largest(mine, all.data(), handle); status != MPI_SUCCESS) return status;
     if (all[0] != ~all[1])
         mistakes.emplace_back("MPI_Comm_set_info: the ranks do not ask for the same; nothing changes");
     if (state->rank_ == 0)

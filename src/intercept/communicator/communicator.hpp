@@ -55,7 +55,6 @@ inline constexpr const char* no_bytes = "no bytes";
 inline constexpr const char* no_progress = "nothing would move it in the background (LIBHCOLL_PROGRESS)";
 inline constexpr const char* not_in_background =
     "only predefined operations and types without gaps run in the background";
-inline constexpr const char* disabled = "LIBHCOLL_ENABLE=0";
 inline constexpr const char* unwound = "an exception of the application went through a collective on it";
 inline constexpr const char* revoked = "it was revoked";
 inline constexpr const char* freed = "being freed";

@@ -24,19 +24,36 @@ ProcessGroups& ProcessGroups::get() {
     return instance->get();
 }
 
-ProcessGroup* ProcessGroups::find(const WorldRanks& who) {
+std::shared_ptr<ProcessGroup> ProcessGroups::find(const WorldRanks& who) {
     const std::lock_guard lock(mutex_);
     for (const auto& group : groups_)
-        if (group->who_ == who) return group.get();
+        if (group->who_ == who) return group;
     return nullptr;
 }
 
-ProcessGroup& ProcessGroups::find_or_add(const std::optional<WorldRanks>& who) {
+std::shared_ptr<ProcessGroup> ProcessGroups::find_or_add(const std::optional<WorldRanks>& who) {
     const std::lock_guard lock(mutex_);
     if (who)
         for (const auto& group : groups_)
-            if (group->who_ == who) return *group;
-    return *groups_.emplace_back(std::make_unique<ProcessGroup>(who));
+            if (group->who_ == who) return group;
+    forget_unused();
+    return groups_.emplace_back(std::make_shared<ProcessGroup>(who));
+}
+
+// Before one more is added: programs may make communicators of ever new processes. Whoever comes back to one that is forgotten finds its facts anew, as
+// all its ranks do where one of them has to.
+void ProcessGroups::forget_unused() {
+    constexpr std::size_t most_with_facts = 256;
+    std::size_t with_facts = 0;
+    for (const auto& group : groups_)
+        if (group->parts_.empty() && group->facts_ != nullptr) ++with_facts;
+    std::erase_if(groups_, [&](const std::shared_ptr<ProcessGroup>& group) {
+        if (!group->parts_.empty() || group.use_count() != 1) return false;
+        if (group->facts_ == nullptr || !group->who_) return true;
+        const bool is_too_many = with_facts > most_with_facts;
+        if (is_too_many) --with_facts;
+        return is_too_many;
+    });
 }
 
 std::shared_ptr<const GroupFacts> ProcessGroups::facts_of(const ProcessGroup& group) {

@@ -61,9 +61,10 @@ class ProcessGroups {
 public:
     static ProcessGroups& get();
 
-    // Groups are never destroyed. nullptr where they are not known.
-    ProcessGroup* find(const WorldRanks& who);
-    ProcessGroup& find_or_add(const std::optional<WorldRanks>& who);
+    // A group is there as long as somebody holds it or it has parts; if nothing is known of it, no longer, and else until many others
+    // have come after it. nullptr where they are not known.
+    std::shared_ptr<ProcessGroup> find(const WorldRanks& who);
+    std::shared_ptr<ProcessGroup> find_or_add(const std::optional<WorldRanks>& who);
 
     // nullptr until they are found; then those of the largest number that this process has learned.
     std::shared_ptr<const GroupFacts> facts_of(const ProcessGroup& group);
@@ -103,12 +104,13 @@ public:
     void free_all();
 
 private:
+    void forget_unused();
     template <typename IsIt>
     void free_parts(IsIt&& is_it);
     ProcessGroup::Part* part_of(ProcessGroup& group, const OwnAlgorithms& own);
 
     std::mutex mutex_;
-    std::vector<std::unique_ptr<ProcessGroup>> groups_;
+    std::vector<std::shared_ptr<ProcessGroup>> groups_;  // the oldest first
     std::uint64_t parts_ = 0;
     std::uint64_t last_serial_ = 0;
     unsigned int caution_ = 0;

@@ -132,7 +132,7 @@ bool SetUp::find_group() {
     const bool is_offset = all_[offset] == ~all_[inverse_offset];
     if (of_.reach == Reach::world && is_offset) {
         who_ = WorldRanks{.ranks = of_.size, .offset = Process::get().world_rank() - of_.rank, .table = {}};
-        has_failed_ = !has_memory_for([&] { group_ = &groups.find_or_add(who_); });
+        has_failed_ = !has_memory_for([&] { group_ = groups.find_or_add(who_); });
         return true;
     }
     if (reserved_ != nullptr) groups.unreserve(*group_, *std::exchange(reserved_, nullptr));
@@ -145,7 +145,7 @@ bool SetUp::find_group() {
         if (mpi.Allgather(&mine, 1, MPI_INT, table.data(), 1, MPI_INT, of_.handle) != MPI_SUCCESS) return false;
         who_ = WorldRanks{.ranks = of_.size, .offset = 0, .table = std::move(table)};
     }
-    if (is_true_anywhere(!has_memory_for([&] { group_ = &groups.find_or_add(who_); }))) return false;
+    if (is_true_anywhere(!has_memory_for([&] { group_ = groups.find_or_add(who_); }))) return false;
     tell_about_group();
     return agree(std::span(all_).subspan(about_group));
 }
@@ -174,7 +174,7 @@ SetUp::Result SetUp::choose() {
     }
     if (!meet()) return {.why_vendor = reason::no_context};
     if (of_.rank == 0) Process::get().print_warnings(true);
-    if (!settings().enable) return {.why_vendor = reason::disabled};
+    if (!settings().enable) return {.why_vendor = agreed_->why_disabled};
     if (all_[device] != 0) return {.why_vendor = reason::device};
     if (settings().leave_all_to_vendor() && !of_.wants_everything) return {.why_vendor = reason::settings};
     if (all_[not_watched] != 0) return {.why_vendor = reason::not_watched};
@@ -185,7 +185,7 @@ SetUp::Result SetUp::choose() {
         // Ranks that have not counted alike would not agree at the same time.
         if (all_[idle_calls] != ~all_[inverse_idle_calls]) reserved_->learn_no_more();
         groups.hand_over(*group_, *reserved_, of_.user);
-        return {.own = reserved_, .group = group_};
+        return {.own = reserved_, .group = group_.get()};
     }
     if (all_[unearned] != 0) return {.why_later = reason::first_calls};
     if (has_facts())
@@ -194,7 +194,8 @@ SetUp::Result SetUp::choose() {
         return {.why_vendor = why};
     if (all_[too_few_calls] != 0 && is_only_to_learn()) return {.why_later = reason::first_calls};
     if (all_[no_room] != 0) {
-        if (OwnAlgorithms* taken = take_over_little_used(); taken != nullptr) return {.own = taken, .group = group_};
+        if (OwnAlgorithms* taken = take_over_little_used(); taken != nullptr)
+            return {.own = taken, .group = group_.get()};
         if (!settings().reproducible) return {.why_later = reason::limit};
         if (of_.rank == 0)
             log_line(LogLevel::warn,
@@ -206,7 +207,7 @@ SetUp::Result SetUp::choose() {
     const bool is_in_room = has_room() && facts_.decisions != nullptr && !wants_leaders();
     if (const char* why = is_in_room ? make_in_room() : make(); why != nullptr) return {.why_vendor = why};
     groups.hand_over(*group_, *kept_, of_.user);
-    return {.own = kept_, .group = group_};
+    return {.own = kept_, .group = group_.get()};
 }
 
 // There is no room for one more. Where another communicator of the same processes makes less use of its own than this one

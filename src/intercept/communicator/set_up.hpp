@@ -137,7 +137,7 @@ private:
     std::shared_ptr<const AgreedSettings> agreed_;
     Told all_{};
     std::optional<WorldRanks> who_;  // the processes, where they are within MPI_COMM_WORLD
-    ProcessGroup* group_ = nullptr;
+    std::shared_ptr<ProcessGroup> group_;
     OwnAlgorithms* reserved_ = nullptr;  // an idle part of the group's
     PlaceAside<SharedRooms> room_;
     PlaceAside<SharedDuplicate> tags_;

@@ -16,7 +16,7 @@ SetUp::Result SetUp::make_among_neighbors() {
     static_assert(fields <= Neighbors::most_values);
     const ErrorsReturn errors_return(of_.handle);
     agreed_ = Process::get().agreed();
-    if (!settings().enable) return {.why_vendor = reason::disabled};
+    if (!settings().enable) return {.why_vendor = agreed_->why_disabled};
     if (settings().leave_all_to_vendor()) return {.why_vendor = reason::settings};
     ProcessGroups& groups = ProcessGroups::get();
     Neighbors neighbors = Neighbors::make(of_.handle, of_.rank, of_.size);
@@ -40,7 +40,7 @@ SetUp::Result SetUp::make_among_neighbors() {
     neighbors_ = nullptr;
     if (why == nullptr) {
         groups.hand_over(*group_, *kept_, of_.user);
-        return {.own = kept_, .group = group_};
+        return {.own = kept_, .group = group_.get()};
     }
     own_.reset();
     neighbors.free();
@@ -53,7 +53,7 @@ SetUp::Result SetUp::make_among_neighbors() {
 // Returns why it cannot be made, nullptr where it is kept by the group.
 const char* SetUp::make_with(const Neighbors& neighbors) {
     has_failed_ = !has_memory_for(
-        [&] { group_ = &ProcessGroups::get().find_or_add(WorldRanks{.ranks = of_.size, .offset = 0, .table = {}}); });
+        [&] { group_ = ProcessGroups::get().find_or_add(WorldRanks{.ranks = of_.size, .offset = 0, .table = {}}); });
     if (const char* why = find_facts(); why != nullptr) return why;
     const bool has_memory = has_memory_for([&] {
         const int largest_tag = static_cast<int>(~all_[fewest_tags]);

@@ -38,11 +38,13 @@ bool SetUp::make_segment(const SegmentUse& use) {
     int problem = 0;
     SharedSegment made;
     if (leads && ranks.size() > 1) {
-        const int cores = Process::get().placements().cores_here().of_ranks;
+        const int at_once = Process::get().placements().cores_here().ranks_at_once;
         const int here = std::max(static_cast<int>(ranks.size()), Process::get().placements().ranks_here());
-        told.oversubscribed = cores > 0 && here > cores ? 1 : 0;
-        // Other communicators of the same processes will want some.
-        const int wanted = may_share_rooms() ? SharedRooms::most : 1;
+        told.oversubscribed = at_once > 0 && here > at_once ? 1 : 0;
+        // Other communicators of the same processes will want some. What nobody touches takes no memory, but addresses.
+        const bool has_addresses = !SharedSegment::is_much_of_address_space(
+            SharedRooms::segment_bytes(shape(told.oversubscribed), SharedRooms::most));
+        const int wanted = may_share_rooms() && has_addresses ? SharedRooms::most : 1;
         problem = made.create(SharedRooms::segment_bytes(shape(told.oversubscribed), wanted));
         if (problem != 0 && wanted != 1)
             problem = made.create(SharedRooms::segment_bytes(shape(told.oversubscribed), 1));
@@ -70,7 +72,7 @@ bool SetUp::make_segment(const SegmentUse& use) {
                      !use.messages      ? "collectives"
                      : !use.collectives ? "messages"
                                         : "collectives and messages",
-                     told.oversubscribed != 0 ? "; there are more of them than cores" : "");
+                     told.oversubscribed != 0 ? "; there are more of them than can run at the same time" : "");
         return true;
     }
     static std::atomic<bool> has_warned{false};

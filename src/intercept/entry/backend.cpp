@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 #include <unwind.h>
+#include <array>
+#include <cstdio>
+#include <exception>
 
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
@@ -123,11 +126,18 @@ extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_bac
             },
         .describe_job = &describe_job,
     };
+    const auto refuse = [library](const char* why) noexcept {
+        std::array<char, 1024> line{};
+        std::snprintf(line.data(), line.size(), "collectives stay with the MPI library: %s", why);
+        if (library->say_of_node != nullptr)
+            library->say_of_node(line.data());
+        else
+            log_line(LogLevel::warn, line.data());
+    };
     try {
         const std::string missing = load_vendor(library->handle);
         if (!missing.empty()) {
-            log_line(LogLevel::warn,
-                     fmt::format("collectives stay with the MPI library: {} has no {}", library->path, missing));
+            refuse(fmt::format("{} has no {}", library->path, missing).c_str());
             return nullptr;
         }
         prepare_unwinder();
@@ -139,9 +149,13 @@ extern "C" __attribute__((visibility("default"))) const hcoll_backend* hcoll_bac
                            .stand_aside = library->stand_aside,
                            .observe_calls = observe_calls,
                            .finish_observing = finish_observing,
-                           .release_communicators = Communicator::release_all});
+                           .release_communicators = Communicator::release_all,
+                           .build = HCOLL_BUILD});
         return &backend;
+    } catch (const std::exception& error) {
+        refuse(error.what());
     } catch (...) {
-        return nullptr;
+        refuse("it cannot begin");
     }
+    return nullptr;
 }

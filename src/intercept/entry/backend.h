@@ -25,6 +25,7 @@ struct hcoll_vendor {
     const char* version_text;  /* of MPI_Get_library_version */
     void (*stand_aside)(void); /* makes every interposed function jump straight to the MPI library; may be NULL */
     void (*set_wrapper)(int function, void* wrapper); /* has an interposed function reach another wrapper from now on */
+    void (*say_of_node)(const char* line);            /* on the job's first rank, and on each node's; may be NULL */
     /* By function, what calls that are passed on go to instead of the MPI library; NULL where to the MPI library. */
     void* tools_below[HCOLL_FUNCTION_COUNT];
 };

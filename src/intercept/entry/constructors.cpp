@@ -9,6 +9,7 @@
 #include "intercept/process/errors_return.hpp"
 #include "intercept/process/gather_places.hpp"
 #include "intercept/process/process.hpp"
+#include "intercept/process/reach.hpp"
 
 namespace hcoll {
 
@@ -17,6 +18,12 @@ namespace {
 int born(int status, const MPI_Comm* made) {
     if (status != MPI_SUCCESS || made == nullptr || *made == MPI_COMM_NULL) return status;
     return guarded(*made, [&] { return Communicator::note_birth(*made); });
+}
+
+// A communicator of two groups.
+int joined(int status, const MPI_Comm* made) {
+    if (status == MPI_SUCCESS && made != nullptr && *made != MPI_COMM_NULL) note_other_group(*made);
+    return status;
 }
 
 // Does the program want to know which ranks libhcoll takes for those of a node?
@@ -81,12 +88,13 @@ int wrap_Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info,
 
 // Collectives of two groups are the MPI library's. What waits for a group is told of where a setting watches.
 int wrap_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peers, int remote_leader, int tag, MPI_Comm* made) {
-    return onward.Intercomm_create(local, leader, peers, remote_leader, tag, made);
+    return joined(onward.Intercomm_create(local, leader, peers, remote_leader, tag, made), made);
 }
 
 int wrap_Intercomm_create_from_groups(MPI_Group local, int leader, MPI_Group remote, int remote_leader, const char* tag,
                                       MPI_Info info, MPI_Errhandler handler, MPI_Comm* made) {
-    return onward.Intercomm_create_from_groups(local, leader, remote, remote_leader, tag, info, handler, made);
+    return joined(onward.Intercomm_create_from_groups(local, leader, remote, remote_leader, tag, info, handler, made),
+                  made);
 }
 
 int wrap_Cart_create(MPI_Comm comm, int dimensions, const int* extents, const int* periods, int reorder,

@@ -47,6 +47,17 @@ static int may_print(void) {
     return 1;
 }
 
+/* Is it the first one of its node, where a launcher says that? */
+static int is_first_of_node(void) {
+    static const char* const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PALS_LOCAL_RANKID",
+                                        "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        const char* rank = getenv(names[i]);
+        if (rank != NULL) return strcmp(rank, "0") == 0;
+    }
+    return 0;
+}
+
 __attribute__((format(printf, 1, 2))) static void say(const char* format, ...) {
     if (!may_print()) return;
     char line[1024];
@@ -55,6 +66,26 @@ __attribute__((format(printf, 1, 2))) static void say(const char* format, ...) {
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     fprintf(stderr, "libhcoll: %s\n", line);
+}
+
+/* What is wrong with this node perhaps, and not with others, which would wait for its ranks: that is said there, too. */
+static void say_of_node(const char* text) {
+    char host[256] = "";
+    if (may_print()) {
+        fprintf(stderr, "libhcoll: %s\n", text);
+    } else if (is_first_of_node()) {
+        gethostname(host, sizeof host - 1);
+        fprintf(stderr, "libhcoll: %s (on %s)\n", text, host);
+    }
+}
+
+__attribute__((format(printf, 1, 2))) static void complain(const char* format, ...) {
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    say_of_node(line);
 }
 
 /* As the loader ends a program that calls a function which no library has. */
@@ -257,23 +288,25 @@ static const struct hcoll_backend* load_backend(void) {
     if (!own_folder(folder, sizeof folder)) folder[0] = '\0';
     snprintf(path, sizeof path, "%slibhcoll-%s.so", folder, flavour.name);
     if (!is_whole(path)) {
-        say("collectives stay with the MPI library: %s is there in part only; unpack or install it again", path);
+        complain("collectives stay with the MPI library: %s is there in part only; unpack or install it again", path);
         return NULL;
     }
     void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (handle == NULL) {
-        say("collectives stay with the MPI library (%.*s): %s", line_length, vendor.version_text, dlerror());
+        complain("collectives stay with the MPI library (%.*s): %s", line_length, vendor.version_text, dlerror());
         return NULL;
     }
     const char* build = dlsym(handle, HCOLL_BACKEND_BUILD_NAME);
     if (build == NULL || strcmp(build, HCOLL_BUILD) != 0) {
-        say("collectives stay with the MPI library: %s is of another build (%s) than libhcoll.so (%s); unpack or "
+        complain(
+            "collectives stay with the MPI library: %s is of another build (%s) than libhcoll.so (%s); unpack or "
             "install both "
             "again",
             path, build != NULL ? build : "an older one", HCOLL_BUILD);
         return NULL;
     }
     hcoll_backend_open_function* open = (hcoll_backend_open_function*)dlsym(handle, HCOLL_BACKEND_OPEN_NAME);
+    if (open == NULL) complain("collectives stay with the MPI library: %s cannot be opened", path);
     return open != NULL ? open(&vendor) : NULL;
 }
 
@@ -388,6 +421,7 @@ static void bind_slots(unsigned slot, const void* return_address) {
     }
     vendor.stand_aside = stand_aside;
     vendor.set_wrapper = set_wrapper;
+    vendor.say_of_node = say_of_node;
     const char* past = find_tools();
     const struct hcoll_backend* backend = load_backend();
     fill_slots(backend);

@@ -72,7 +72,9 @@ void Background::leave() {
 std::string Background::start(int given) {
     const std::lock_guard lock(starting_);
     if (given == MPI_THREAD_MULTIPLE) has_threads_ = true;
-    if (mode_ != ProgressMode::off || asked_mode_ == ProgressMode::off || Process::get().finished()) return {};
+    if (mode_ != ProgressMode::off || asked_mode_ == ProgressMode::off) return {};
+    takes_calls_apart_ = false;
+    if (Process::get().finished()) return {};
     if (asked_mode_ == ProgressMode::calls) {
         mode_ = ProgressMode::calls;
         return {};
@@ -146,6 +148,8 @@ void Background::finish() {
         mpi.opal_progress_unregister(&move_in_vendor_s_calls);
     started_mode_ = ProgressMode::off;
     takes_collectives_apart_ = false;
+    // A persistent collective may be started all the same, by a function that MPI_Finalize calls: it moves in the calls that wait for it.
+    takes_calls_apart_ = asked_mode_ != ProgressMode::off;
 }
 
 void Background::finish_at_exit() {

@@ -35,12 +35,14 @@ PerProcess<Process*> Process::instance_;
 
 namespace {
 
-// Rank 0's settings, as text, in place of this rank's.
-void adopt(std::string_view text, std::shared_ptr<const AgreedSettings>& agreed) {
-    if (text == agreed->text) return;
-    Settings settings = agreed->settings;
-    adopt_agreed_text(text, settings);
-    agreed = make_agreed(settings);
+// Where ranks have different builds: what one of them takes for agreed the other one may not know. Everything is the MPI library's.
+std::shared_ptr<const AgreedSettings> of_several_builds() {
+    Settings settings;
+    settings.enable = false;
+    AgreedSettings agreed{.settings = settings, .text = "several builds"};
+    agreed.hash = fnv1a(agreed.text);
+    agreed.why_disabled = "ranks have libhcoll of different builds";
+    return std::make_shared<const AgreedSettings>(std::move(agreed));
 }
 
 // MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, the last one set first: whatever the
@@ -67,12 +69,21 @@ std::string folder_of_tables() {
 
 }  // namespace
 
-std::shared_ptr<const AgreedSettings> make_agreed(const Settings& settings) {
+std::shared_ptr<const AgreedSettings> Process::make_agreed(const Settings& settings) const {
     auto agreed = std::make_shared<AgreedSettings>();
     agreed->settings = settings;
-    agreed->text = agreed_text(settings);
+    agreed->text = build_ + '\n' + agreed_text(settings);
     agreed->hash = fnv1a(agreed->text);
     return agreed;
+}
+
+bool Process::adopt(std::string_view text, std::shared_ptr<const AgreedSettings>& agreed) const {
+    if (text == agreed->text) return true;
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    Settings settings = agreed->settings;
+    adopt_agreed_text(text.substr(std::min(end + 1, text.size())), settings);
+    agreed = make_agreed(settings);
+    return text.substr(0, end) == build_;
 }
 
 void Process::open(const Opening& opening) { instance_.get() = new Process(opening); }
@@ -83,6 +94,7 @@ Process::Process(const Opening& opening)
       observe_calls_(opening.observe_calls),
       finish_observing_(opening.finish_observing),
       release_communicators_(opening.release_communicators),
+      build_(opening.build),
       process_id_(getpid()),
       local_(parse_settings(hcoll_environment(), warnings_)) {
     // Where the job was started, not where the application goes from there.
@@ -181,9 +193,17 @@ void Process::start_world(std::string warning) {
     if (!is_simulated && (mpi.Comm_get_parent(&parent) != MPI_SUCCESS || parent != MPI_COMM_NULL)) note_joining();
     if (rank == 0) read_table();
     std::shared_ptr<const AgreedSettings> all = agreed();
-    int has_sessions = has_sessions_ ? 1 : 0;
-    if (size > 1 && !spread_settings(rank, size, all, has_sessions)) return;
-    has_earlier_sessions_ = has_sessions != 0;
+    Found found{.has_sessions = has_sessions_};
+    if (size > 1 && !spread_settings(rank, size, all, found)) return;
+    has_earlier_sessions_ = found.has_sessions;
+    if (found.other_build >= 0) {
+        const auto without = std::exchange(all, of_several_builds());
+        if (rank == 0) tell_who_does_not_observe(without->settings, true, std::string("since ") + all->why_disabled);
+        add_warning(
+            fmt::format("collectives stay with the MPI library: the libhcoll of rank {} is of another build than that "
+                        "of others; install the same on all nodes (hcoll-info --version says which it is)",
+                        found.other_build));
+    }
     publish(all);
     const Settings& settings = all->settings;
     print_warnings(rank == 0);
@@ -203,7 +223,7 @@ void Process::start_world(std::string warning) {
     agreeing.unlock();
     if (rank == 0 && log_enabled(LogLevel::info))
         log_line(LogLevel::info, "{} ranks, {}, {}", size, library_line_,
-                 settings.enable ? "on" : "off (LIBHCOLL_ENABLE=0)");
+                 settings.enable ? "on" : fmt::format("off ({})", all->why_disabled));
 }
 
 int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const {
@@ -218,8 +238,17 @@ int Process::broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr
     if (is_true_anywhere(!has_memory, communicator)) return MPI_ERR_NO_MEM;
     status = mpi.Bcast(text.data(), static_cast<int>(length), MPI_BYTE, 0, communicator);
     if (status != MPI_SUCCESS) return status;
-    if (rank != 0) has_memory = has_memory_for([&] { adopt(text, agreed); });
-    return is_true_anywhere(!has_memory, communicator) ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+    bool is_of_build = true;
+    if (rank != 0) has_memory = has_memory_for([&] { is_of_build = adopt(text, agreed); });
+    if (is_true_anywhere(!has_memory, communicator)) return MPI_ERR_NO_MEM;
+    if (is_true_anywhere(!is_of_build, communicator)) {
+        agreed = of_several_builds();
+        static std::atomic<bool> has_said{false};
+        if (rank == 0 && !has_said.exchange(true))
+            log_line(LogLevel::warn, "collectives stay with the MPI library: {}; install the same on all nodes",
+                     agreed->why_disabled);
+    }
+    return MPI_SUCCESS;
 }
 
 namespace {
@@ -264,9 +293,8 @@ int wait_for_any(const Awaited& awaited, int tag, bool says) {
 // Rank 0's settings to all of MPI_COMM_WORLD, in messages between two ranks: along a binomial tree, or, where ranks are to keep to
 // their neighbors, from each to the next. Which of the two it is the settings say, so that a rank that does not have them yet
 // listens to both of those that may have them for it. Nobody leaves before all have heard, which comes back to rank 0 the same way, and what it makes of that
-// goes out again: no message of the application can come between. `has_sessions`: of this process; becomes that of any.
-bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed,
-                              int& has_sessions) const {
+// goes out again: no message of the application can come between.
+bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed, Found& found) const {
     // Simulated ranks cannot listen to two.
     if (is_simulated) return broadcast_settings(MPI_COMM_WORLD, rank, agreed) == MPI_SUCCESS;
     const int tag = tag_upper_bound(MPI_COMM_WORLD);
@@ -294,7 +322,7 @@ bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSe
         is_well = is_well && recv(&length, sizeof length, source);
         std::string text(length, '\0');
         is_well = is_well && recv(text.data(), length, source);
-        if (is_well) adopt(text, agreed);
+        if (is_well && !adopt(text, agreed)) found.other_build = rank;
     }
     const bool sparse = agreed->settings.sparse;
     const auto for_those_below = [&](auto&& act) {
@@ -320,15 +348,17 @@ bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSe
     for_those_below([&](int next, int last) {
         int theirs = 0;
         is_well = is_well && wait_for_any({{next, next}, last}, tag, rank == 0) >= 0 && recv_number(theirs, next);
-        has_sessions = std::max(has_sessions, theirs);
+        found.add(theirs);
     });
     for (std::size_t i = 0; i < sends && is_well; ++i)
         is_well = end_job_unless(mpi.Wait(&requests[i], MPI_STATUS_IGNORE), telling) == MPI_SUCCESS;
     if (rank != 0) {
         const int above = sparse ? rank - 1 : rank - lowest_bit;
-        is_well = is_well && send(has_sessions, above) && recv_number(has_sessions, above);
+        int of_all = 0;
+        is_well = is_well && send(found.number(), above) && recv_number(of_all, above);
+        found.add(of_all);
     }
-    for_those_below([&](int next, int /*last*/) { is_well = is_well && send(has_sessions, next); });
+    for_those_below([&](int next, int /*last*/) { is_well = is_well && send(found.number(), next); });
     return is_well;
 }
 

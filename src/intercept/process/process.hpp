@@ -4,11 +4,13 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "intercept/process/learned_places.hpp"
@@ -20,14 +22,13 @@
 
 namespace hcoll {
 
-// Settings that ranks have agreed upon, with what they agreed by.
+// Settings that ranks have agreed upon, with what they agreed by: the build of the library that they are for, and the settings.
 struct AgreedSettings {
     Settings settings;
     std::string text;
     std::uint64_t hash = 0;
+    const char* why_disabled = "LIBHCOLL_ENABLE=0";  // where the settings have it off
 };
-
-std::shared_ptr<const AgreedSettings> make_agreed(const Settings& settings);
 
 class Process {
 public:
@@ -41,6 +42,7 @@ public:
         // At finalize, on all ranks of MPI_COMM_WORLD, while MPI still works, or (`is_in_world` false) without the others.
         void (*finish_observing)(bool is_in_world) = nullptr;
         void (*release_communicators)() = nullptr;  // at finalize, while MPI still works
+        std::string_view build{};                   // of this library: what all ranks have to have alike
     };
 
     // The one instance; made when the backend is opened, never destroyed.
@@ -98,7 +100,7 @@ public:
     // One more that is to be printed with those about settings; none if empty.
     void add_warning(std::string warning);
     // Tells the settings of the communicator's rank 0 to all its ranks, by collectives on the communicator itself. Fails on all ranks, where
-    // one of them has no memory for it.
+    // one of them has no memory for it. Where one has another build, all leave everything to the MPI library.
     int broadcast_settings(MPI_Comm communicator, int rank, std::shared_ptr<const AgreedSettings>& agreed) const;
     // Prints what is wrong with the settings, once, where this rank `speaks`; another forgets it.
     void print_warnings(bool speaks);
@@ -123,7 +125,21 @@ private:
     explicit Process(const Opening& opening);
     // `is_all_of_it`: nor are results and arguments looked at.
     void tell_who_does_not_observe(const Settings& settings, bool is_all_of_it, std::string_view why) const;
-    bool spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed, int& has_sessions) const;
+    // What is found out while MPI_COMM_WORLD agrees on its settings, of one rank, and then of all.
+    struct Found {
+        bool has_sessions = false;
+        int other_build = -1;  // a rank whose build is not that of the rank that told it the settings
+
+        int number() const { return 2 * (other_build + 1) + (has_sessions ? 1 : 0); }
+        void add(int number) {
+            has_sessions = has_sessions || number % 2 != 0;
+            other_build = std::max(other_build, number / 2 - 1);
+        }
+    };
+    bool spread_settings(int rank, int size, std::shared_ptr<const AgreedSettings>& agreed, Found& found) const;
+    std::shared_ptr<const AgreedSettings> make_agreed(const Settings& settings) const;
+    // Rank 0's settings, as text, in place of this rank's. False where they are of another build, by which they may mean something else.
+    bool adopt(std::string_view text, std::shared_ptr<const AgreedSettings>& agreed) const;
     void make_absolute(std::string& path);
     void publish(std::shared_ptr<const AgreedSettings> agreed);
     void read_table();
@@ -138,6 +154,7 @@ private:
     void (*observe_calls_)(const Settings&);
     void (*finish_observing_)(bool);
     void (*release_communicators_)();
+    std::string build_;
     pid_t process_id_;
     std::vector<std::string> warnings_;  // about the settings of this process; not yet printed
     Settings local_;

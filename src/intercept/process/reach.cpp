@@ -8,17 +8,20 @@ namespace hcoll {
 
 namespace {
 
-// Is the communicator within the processes that were started together, as this process's sessions name them?
-bool is_within_start(MPI_Comm communicator) {
-    bool is_within = false;
+// Is it within the processes that were started together, as this process's sessions name them?
+bool group_lies_within_start(MPI_Group group) {
     MPI_Group started = MPI_GROUP_NULL;
-    MPI_Group group = MPI_GROUP_NULL;
     if (!Process::get().find_started(started)) return false;
-    if (mpi.Comm_group(communicator, &group) == MPI_SUCCESS) {
-        is_within = lies_within(group, started);
-        mpi.Group_free(&group);
-    }
+    const bool is_within = lies_within(group, started);
     mpi.Group_free(&started);
+    return is_within;
+}
+
+bool lies_within_start(MPI_Comm communicator) {
+    MPI_Group group = MPI_GROUP_NULL;
+    if (mpi.Comm_group(communicator, &group) != MPI_SUCCESS) return false;
+    const bool is_within = group_lies_within_start(group);
+    mpi.Group_free(&group);
     return is_within;
 }
 
@@ -28,11 +31,23 @@ bool is_within_start(MPI_Comm communicator) {
 // cannot be told from one that was made of MPI_COMM_WORLD: it is taken for one of a session.
 Reach reach_of(MPI_Comm communicator) {
     const Process& process = Process::get();
-    if (!process.has_world()) return is_within_start(communicator) ? Reach::start : Reach::beyond;
+    if (!process.has_world()) return lies_within_start(communicator) ? Reach::start : Reach::beyond;
     if (communicator == MPI_COMM_WORLD) return Reach::world;
     const Reach within = process.has_earlier_sessions() ? Reach::start : Reach::world;
     if (!process.may_have_joined()) return within;
     return lies_within_world(communicator) ? within : Reach::beyond;
+}
+
+void note_other_group(MPI_Comm between_groups) {
+    Process& process = Process::get();
+    if (process.may_have_joined()) return;
+    MPI_Group others = MPI_GROUP_NULL;
+    bool is_within = false;
+    if (mpi.Comm_remote_group(between_groups, &others) == MPI_SUCCESS) {
+        is_within = process.has_world() ? group_lies_within_world(others) : group_lies_within_start(others);
+        mpi.Group_free(&others);
+    }
+    if (!is_within) process.note_joining();
 }
 
 }  // namespace hcoll

@@ -23,4 +23,9 @@ enum class Reach : std::uint8_t {
 // has no sessions; otherwise a look at the group.
 Reach reach_of(MPI_Comm communicator);
 
+// A process may meet strangers without a call that is for them: another one of its group has started or met them, and all are joined to that one's
+// (MPI_Intercomm_create). To be called with each communicator of two groups that is made so; no communication, but the comparison of groups that
+// world_ranks.hpp speaks of.
+void note_other_group(MPI_Comm between_groups);
+
 }  // namespace hcoll

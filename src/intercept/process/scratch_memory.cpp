@@ -40,16 +40,22 @@ struct ScratchLease::OfThread {
     bool is_taken = false;
 };
 
-ScratchLease::OfThread& ScratchLease::of_thread() {
-    static thread_local PerProcess<OfThread> instance;
-    return instance.get();
+// The main thread's goes before objects of static lifetime do, and those may have collectives to call in their destructors.
+ScratchLease::OfThread* ScratchLease::of_thread() {
+    static thread_local bool has_ended = false;
+    struct Instance {
+        PerProcess<OfThread> each;
+        ~Instance() { has_ended = true; }
+    };
+    static thread_local Instance instance;
+    return has_ended ? nullptr : &instance.each.get();
 }
 
 std::byte* ScratchLease::get(std::size_t bytes) {
     if (bytes == 0) return nullptr;
-    if (OfThread& here = of_thread(); !here.is_taken) {
-        here.is_taken = true;
-        of_thread_ = &here;
+    if (OfThread* here = of_thread(); here != nullptr && !here->is_taken) {
+        here->is_taken = true;
+        of_thread_ = here;
     }
     return (of_thread_ != nullptr ? of_thread_->memory : own_).get(bytes);
 }

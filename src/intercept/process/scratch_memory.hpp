@@ -30,7 +30,7 @@ private:
 
 // The memory of the calling thread, for one collective: kept for the thread's next one, up to a bound, whatever communicator that
 // is on, and freed with the thread. A collective that runs inside of another one (an operation or an attribute function of the
-// application may call any) gets memory of its own. Given back by the thread that took it.
+// application may call any) gets memory of its own, and so does one at the end of a thread. Given back by the thread that took it.
 class ScratchLease {
 public:
     ScratchLease() = default;
@@ -49,7 +49,7 @@ public:
 
 private:
     struct OfThread;
-    static OfThread& of_thread();
+    static OfThread* of_thread();  // nullptr where the thread has ended but for what is destroyed after it
     void end();
 
     OfThread* of_thread_ = nullptr;  // where that is what it is

@@ -2,6 +2,9 @@
 // Blocking calls of the vendor as a beginning and a wait, in which what is in flight moves.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "intercept/process/background.hpp"
 
 namespace hcoll {
@@ -37,6 +40,17 @@ inline int apart(MPI_Status* status, Begin&& begin, Blocking&& blocking) {
     if (!Background::calls_must_move()) [[likely]]
         return blocking();
     return begin_and_finish(status, begin);
+}
+
+// The largest that any rank has of each of the numbers. The vendor's own Allreduce would not move what is in flight, on which another rank may wait before it comes
+// here.
+inline int find_largest(std::span<const std::uint64_t> mine, std::uint64_t* all, MPI_Comm on) {
+    const auto count = static_cast<int>(mine.size());
+    if (!Background::takes_collectives_apart())
+        return mpi.Allreduce(mine.data(), all, count, MPI_UINT64_T, MPI_MAX, on);
+    return begin_and_finish(MPI_STATUS_IGNORE, [&](MPI_Request* request) {
+        return mpi.Iallreduce(mine.data(), all, count, MPI_UINT64_T, MPI_MAX, on, request);
+    });
 }
 
 }  // namespace hcoll

@@ -16,15 +16,18 @@ bool lies_within(MPI_Group group, MPI_Group others) {
 
 bool lies_within_world(MPI_Comm communicator) {
     if (communicator == MPI_COMM_WORLD) return true;
-    MPI_Group world = MPI_GROUP_NULL;
     MPI_Group group = MPI_GROUP_NULL;
     if (mpi.Comm_group(communicator, &group) != MPI_SUCCESS) return false;
-    bool is_within = false;
-    if (mpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
-        is_within = lies_within(group, world);
-        mpi.Group_free(&world);
-    }
+    const bool is_within = group_lies_within_world(group);
     mpi.Group_free(&group);
+    return is_within;
+}
+
+bool group_lies_within_world(MPI_Group group) {
+    MPI_Group world = MPI_GROUP_NULL;
+    if (mpi.Comm_group(MPI_COMM_WORLD, &world) != MPI_SUCCESS) return false;
+    const bool is_within = lies_within(group, world);
+    mpi.Group_free(&world);
     return is_within;
 }
 

@@ -12,6 +12,7 @@ namespace hcoll {
 // communicator come to the same result: the library takes no memory for it, which one of them may lack. Only while MPI_COMM_WORLD exists; no
 // communication. Open MPI takes time for it that grows with the square of the ranks.
 bool lies_within_world(MPI_Comm communicator);
+bool group_lies_within_world(MPI_Group group);
 // Are its processes those of MPI_COMM_WORLD, in the same order? False for two groups of processes, and where there is no MPI_COMM_WORLD. Groups
 // tell: Open MPI from 5.0 on ends a program that compares a session's communicator with MPI_COMM_WORLD itself.
 bool has_ranks_of_world(MPI_Comm communicator);

@@ -17,7 +17,13 @@ struct NotFlattened {};
 // What is worth being kept, and how long finding it may take (some ms).
 constexpr std::size_t most_rows = 1 << 16;
 constexpr std::uint64_t most_steps = 1 << 22;
+constexpr std::uint64_t steps_of_contents = 256;  // to ask the vendor what a type was made of
 constexpr int deepest = 64;
+
+void count_steps(std::uint64_t& steps, std::uint64_t more) {
+    steps += more;
+    if (steps > most_steps) throw NotFlattened{};
+}
 
 // Rows in the order of the signature, joined where that is possible.
 class Rows {
@@ -42,7 +48,7 @@ public:
         if (count < 0) throw NotFlattened{};
         const std::vector<Row>& rows = inner.list();
         if (rows.size() == 1 && rows.front().blocks == 1) {
-            ++steps;
+            count_steps(steps, 1);
             return append({.offset = offset + rows.front().offset,
                            .bytes = rows.front().bytes,
                            .blocks = static_cast<std::uint64_t>(count),
@@ -50,8 +56,7 @@ public:
         }
         if (rows.empty()) return;
         for (std::int64_t i = 0; i < count; ++i, offset += stride) {
-            steps += rows.size();
-            if (steps > most_steps) throw NotFlattened{};
+            count_steps(steps, rows.size());
             for (Row row : rows) {
                 row.offset += offset;
                 append(row);
@@ -145,6 +150,7 @@ private:
         const TypeContents contents(type);
         if (is_predefined_combiner(contents.combiner())) return predefined_rows(type);
         if (!contents.is_known()) throw NotFlattened{};
+        count_steps(steps_, steps_of_contents);
         numbers_of(contents, 0, 0);
         if (contents.combiner() == MPI_COMBINER_STRUCT) return flatten_struct(contents, depth);
         if (contents.types().size() != 1) throw NotFlattened{};
@@ -166,9 +172,13 @@ private:
         const Number* displacements = lengths + blocks;
         if (contents.types().size() != static_cast<std::size_t>(blocks)) throw NotFlattened{};
         Rows rows;
+        Rows inner;  // of the last member's type, which the next one's often is
+        MPI_Datatype last = MPI_DATATYPE_NULL;
         for (Number i = 0; i < blocks; ++i) {
             MPI_Datatype type = contents.types()[static_cast<std::size_t>(i)];
-            rows.repeat(flatten(type, depth + 1), displacements[i], lengths[i], extent_of(type), steps_);
+            if (type != last) inner = flatten(type, depth + 1);
+            last = type;
+            rows.repeat(inner, displacements[i], lengths[i], extent_of(type), steps_);
         }
         return rows;
     }

@@ -263,7 +263,7 @@ private:
     std::size_t unexpected_ = 0;  // of all peers
     std::uint8_t next_cell_ = 0;
     bool is_short_ = false;
-    int idle_ = 0;
+    std::uint64_t idle_ = 0;
     NodePeers* peers_of_node_;
     Status outcome_ = 0;
     std::vector<Peer> peers_;

@@ -44,6 +44,7 @@ std::uint64_t ticks_now() {
 // What the system says of a process; `began` is 0 where it says nothing.
 struct Found {
     char state = 0;
+    std::uint64_t threads = 0;
     std::uint64_t began = 0;
 };
 Found find_process(std::uint64_t process) {
@@ -59,12 +60,15 @@ Found find_process(std::uint64_t process) {
     const char* field = std::strrchr(text.data(), ')');
     if (field == nullptr) return {};
     constexpr int name = 2;
+    constexpr int state = 3;
+    constexpr int threads = 20;
     constexpr int begin_time = 22;
     Found found;
-    for (int number = name; number < begin_time; ++number) {
+    for (int number = name + 1; number <= begin_time; ++number) {
         field = std::strchr(field + 1, ' ');
         if (field == nullptr) return {};
-        if (number == name) found.state = field[1];
+        if (number == state) found.state = field[1];
+        if (number == threads) found.threads = std::strtoull(field + 1, nullptr, 10);
     }
     found.began = std::strtoull(field + 1, nullptr, 10);
     return found;
@@ -126,7 +130,8 @@ bool NodePeers::is_gone(int rank) const {
     if (kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH) return true;
     const Found found = find_process(process);
     if (found.began == 0) return false;
-    if (found.state == 'Z' || found.state == 'X') return true;
+    // A process is shown so, too, whose first thread has ended before others.
+    if ((found.state == 'Z' || found.state == 'X') && found.threads <= 1) return true;
     return own.time_namespace == theirs.time_namespace && found.began > theirs.written;
 }
 

@@ -45,7 +45,7 @@ Status RoutedTransport::progress(std::vector<Token>& completed) {
 // Nothing was there.
 Status RoutedTransport::idle() {
     CancellationAtPoints::here();
-    const int turns = ++idle_polls_ - polls_before_yield_;
+    const std::int64_t turns = ++idle_polls_ - polls_before_yield_;
     if (turns <= 0) return 0;
     const std::int64_t turn = give_turn();
     vain_turns_ = turn >= shortest_turn ? 0 : vain_turns_ + 1;

@@ -106,9 +106,10 @@ private:
     int most_vain_turns_ = most_vain_turns;
     OwnCore core_;
     bool polls_ = false;  // in this wait, as long as its core is its own
-    int idle_polls_ = 0;
-    int busy_polls_ = 0;
-    int vain_turns_ = 0;
+    // A wait may last for days.
+    std::int64_t idle_polls_ = 0;
+    std::int64_t busy_polls_ = 0;
+    std::int64_t vain_turns_ = 0;
     Sleeps sleeps_;
     std::vector<Token> finished_;
 };

@@ -26,6 +26,13 @@ bool exceeds_file_limit(std::size_t bytes) {
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
 }
 
+// Hardened systems refuse memory that could be executed (vm.memfd_noexec, Linux 6.3); others do not know the flag that says that it is not.
+int make_memory_file() {
+    constexpr unsigned int noexec_seal = 8;
+    const int made = memfd_create(name, MFD_CLOEXEC | noexec_seal);
+    return made >= 0 || errno != EINVAL ? made : memfd_create(name, MFD_CLOEXEC);
+}
+
 }  // namespace
 
 // Looked up once: asking takes longer than all the rest of entering a segment.
@@ -38,6 +45,12 @@ bool SharedSegment::must_reserve() {
         return mode == '2';
     }();
     return is_memory_strict;
+}
+
+bool SharedSegment::is_much_of_address_space(std::size_t bytes) {
+    constexpr rlim_t part = 16;
+    rlimit limit{};
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur / part;
 }
 
 SharedSegment::SharedSegment(SharedSegment&& other) noexcept { *this = std::move(other); }
@@ -56,7 +69,7 @@ SharedSegment::~SharedSegment() { release(); }
 int SharedSegment::create(std::size_t bytes) {
     release();
     if (exceeds_file_limit(bytes)) return EFBIG;
-    descriptor_ = memfd_create(name, MFD_CLOEXEC);
+    descriptor_ = make_memory_file();
     if (descriptor_ < 0) return errno;
     address_ = {static_cast<std::uint64_t>(getpid()), static_cast<std::uint64_t>(descriptor_), bytes, 0};
     int problem = getrandom(&address_.secret, sizeof address_.secret, 0) == sizeof address_.secret ? 0 : EIO;
@@ -113,6 +126,10 @@ int SharedSegment::map() {
     void* mapped = mmap(nullptr, address_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
     if (mapped == MAP_FAILED) return errno;
     data_ = static_cast<std::byte*>(mapped);
+    // Advice, without which all works. Most of its pages are never touched: a core file would hold them all, and whoever writes it would touch them. Huge pages
+    // would have those who touch a page of a room take the rooms beside it.
+    (void)madvise(mapped, address_.bytes, MADV_DONTDUMP);
+    (void)madvise(mapped, address_.bytes, MADV_NOHUGEPAGE);
     return 0;
 }
 

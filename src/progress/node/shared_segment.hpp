@@ -40,6 +40,8 @@ public:
     int adopt(int descriptor, const SegmentAddress& address);
     // Does the system promise no more memory than it has?
     static bool must_reserve();
+    // Has this process a limit of its address space (RLIMIT_AS), and is that more than a small part of it?
+    static bool is_much_of_address_space(std::size_t bytes);
     // Makes sure of the memory of a part that this process will write; before the descriptor is closed.
     int reserve(std::size_t offset, std::size_t bytes);
     // For this process.

@@ -68,7 +68,7 @@ void Waiting::look_at_peers() {
 // on its memory, goes on only where it looks at the MPI library, which polls in its own calls, too. Sleeping would have the others wait.
 // Returns false where the core is somebody else's, too.
 bool Waiting::poll(Flag& flag, std::uint64_t value) {
-    for (int i = 1;; ++i) {
+    for (std::int64_t i = 1;; ++i) {
         const std::int64_t turn = give_turn();
         spins_.gave_turn(turn);
         if (flag.value.load(std::memory_order_acquire) >= value) return true;
