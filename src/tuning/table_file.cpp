@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 #include <tuple>
 
@@ -103,7 +104,9 @@ void merge_learned(Table& table, std::vector<TableEntry> fresh) {
 }
 
 std::optional<std::string> keep_learned(const std::string& path, const Table& learned) {
-    const std::string folder = std::filesystem::absolute(path).parent_path().string();
+    std::error_code error;  // the working directory may be gone
+    const std::string folder = std::filesystem::absolute(path, error).parent_path().string();
+    if (error) return fmt::format("what was learned is not kept in {}: {}", path, error.message());
     const FolderLock lock(folder);
     if (!lock.is_held())
         return fmt::format("what was learned is not kept in {}: other jobs are writing there, or {} cannot be opened",

@@ -4,10 +4,13 @@
 //
 //   --runtime FILE   the stand-in of a runtime, loaded by dlopen, so that no symbol of it is visible
 //   --late           after the first calls
+//   --passed-on      and broadcasts that are left to the MPI library, though ranks have buffers on the device: the root's have no bytes
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 
 #include "../support/program.hpp"
 
@@ -110,6 +113,30 @@ private:
     std::byte* memory_ = nullptr;
 };
 
+std::int64_t resident_kb() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6));
+    fail("/proc/self/status has no VmRSS");
+}
+
+// What stands for a buffer while a collective runs here must not be left where it does not.
+void pass_on(const Program& program, const Device& device) {
+    constexpr int count = 1 << 20;
+    constexpr std::int64_t most_kb = 20 << 10;
+    Ints message(device, count, true);
+    message.fill(3);
+    const auto pass_on_once = [&] {
+        check(MPI_Bcast(message.data(), program.rank() == 0 ? 0 : count, MPI_INT, 0, MPI_COMM_WORLD));
+    };
+    pass_on_once();
+    const std::int64_t before = resident_kb();
+    for (int i = 0; i < 20; ++i) pass_on_once();
+    const std::int64_t more = resident_kb() - before;
+    require(more <= most_kb, "20 broadcasts of no bytes into 4 MB have left " + std::to_string(more) + " KB");
+    message.expect(3, 1, "MPI_Bcast of no bytes");
+}
+
 enum class Where { all, root, one };
 
 void run(const Program& program, const Device& device, int count, int root, Where where) {
@@ -195,6 +222,7 @@ int main(int argc, char** argv) {
     Program program(argc, argv, "device_memory");
     const std::string runtime = program.options().text("--runtime", "");
     const bool late = program.options().flag("--late");
+    const bool passes_on = program.options().flag("--passed-on");
     program.options().reject_rest();
     int sum = 0;
     const int one = 1;
@@ -210,6 +238,7 @@ int main(int argc, char** argv) {
     for (const int count : {2, 11, 1000, 60'000, 300'000})
         for (const int root : {0, program.size() - 1})
             for (const Where where : {Where::all, Where::root, Where::one}) run(program, device, count, root, where);
+    if (passes_on) pass_on(program, device);
     use_host();
     return program.finish("device memory");
 }

@@ -144,7 +144,9 @@ int main(int argc, char** argv) {
             told == levels.at(static_cast<std::size_t>(expected_level)),
             "MPI_Query_thread: expected level " + std::to_string(expected_level) + ", found " + std::to_string(told));
     check(MPI_Finalize());
-    require(callbacks_run == (which == "attribute" ? 2 : which == "persistent" ? 1 : 0),
+    require(callbacks_run == (which == "attribute"    ? 2
+                              : which == "persistent" ? 1
+                                                      : 0),
             "the delete callbacks of MPI_COMM_SELF ran " + std::to_string(callbacks_run) + " times");
     int finalized = 0;
     check(MPI_Finalized(&finalized));

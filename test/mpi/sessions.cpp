@@ -142,8 +142,9 @@ void make_many(int communicators) {
         if (i == communicators / 4) before = resident_kb();
     }
     const std::int64_t more = resident_kb() - before;
-    require(more <= most_kb_each * communicators * 3 / 4,
-            std::to_string(communicators * 3 / 4) + " communicators that were freed have left " + std::to_string(more) + " KB");
+    require(more <= most_kb_each * communicators * 3 / 4, std::to_string(communicators * 3 / 4) +
+                                                              " communicators that were freed have left " +
+                                                              std::to_string(more) + " KB");
     check(MPI_Session_finalize(&session));
 }
 

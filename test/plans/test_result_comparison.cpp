@@ -86,6 +86,18 @@ TEST(ResultComparison, AnyOrderOfASumOrProductIsRight) {
     expect_any_order<long double>(Element::long_double, random);
 }
 
+// With flush-to-zero (-ffast-math) a sum on the way is 0 in one order and not in another.
+TEST(ResultComparison, SumsOnTheWayMayBeTakenForZero) {
+    constexpr float least = std::numeric_limits<float>::min();
+    // (1.5 - 1) + 3 and 1.5 + (-1 + 3), in units of the least normal number.
+    EXPECT_EQ(
+        compare(Operation::sum, Element::float32, 3, std::vector{3 * least}, std::vector{3.5F * least}, {5.5 * least}),
+        std::nullopt);
+    EXPECT_EQ(compare(Operation::sum, Element::float32, 3, std::vector{100 * least}, std::vector{113 * least},
+                      {113.0 * least}),
+              0U);
+}
+
 TEST(ResultComparison, IntegersAreTheSameToTheBit) {
     const std::vector<int> own = {1, 2, 3};
     const std::vector<int> other = {1, 2, 4};

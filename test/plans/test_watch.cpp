@@ -505,6 +505,7 @@ TEST(WatchSockets, TryAllAddresses) {
     address.host ^= 1U;                               // as if on another one
     const std::uint32_t nowhere = htonl(0xf0000001);  // 240.0.0.1: no route to it
     address.addresses = {nowhere, htonl(INADDR_LOOPBACK), 0, 0};
+    address.is_six = 0;
     listens.meet({address}, 0);
     listens.answer_by([](WatchSockets::Question, std::string_view) { return std::string("here"); });
     asks.meet({address}, 1);

@@ -58,20 +58,13 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
     const auto elements = static_cast<std::uint64_t>(count);
     Report* report = Process::get().report();
     const auto begin = report == nullptr ? std::chrono::steady_clock::time_point() : std::chrono::steady_clock::now();
-    std::optional<StagedBuffers> staged;
-    void* message = buffer;
-    int copied = MPI_SUCCESS;
-    if (DeviceMemory::may_be_any()) [[unlikely]] {
-        staged.emplace();
-        copied = staged->take(message, elements, type, communicator.rank() == root);
-        if (copied == MPI_SUCCESS) copied = staged->copy_in();
-    }
+    std::optional<StagedBcast> staged;
+    if (DeviceMemory::may_be_any()) [[unlikely]]
+        call.staging = &staged.emplace(elements, type, communicator.rank() == root);
     const auto ended = [&](int status) {
-        if (!staged.has_value() || !staged->is_any()) [[likely]]
+        if (!staged.has_value()) [[likely]]
             return status;
-        if (status == MPI_SUCCESS && copied == MPI_SUCCESS) copied = staged->copy_out();
-        if (status == MPI_SUCCESS && copied != MPI_SUCCESS) mpi.Comm_call_errhandler(communicator.handle(), copied);
-        return status == MPI_SUCCESS ? copied : status;
+        return staged->end(communicator, status);
     };
     OwnAlgorithms& own = communicator.own();
     own.repeated_line = {};
@@ -91,7 +84,7 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
         if (!call.turn.may_be_repeated) own.forget_repeated(Collective::bcast);
         return ended_as;
     };
-    const int status = run_bcast_of_node(communicator, message, elements, type, root, call);
+    const int status = run_bcast_of_node(communicator, buffer, elements, type, root, call);
     if (call.decision == nullptr) [[unlikely]]
         return ended(status);
     const std::string_view name = name_of(Collective::bcast);
@@ -111,6 +104,11 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
     if (status != MPI_SUCCESS) return status;
     if (call.length != 0 && call.decision->is_own())
         return note(ended(noted(name, count, type, call.decision->what, why, [&] {
+            void* message = buffer;
+            if (staged.has_value() && !staged->begin(message)) {
+                mpi.Comm_call_errhandler(communicator.handle(), MPI_ERR_NO_MEM);
+                return int{MPI_ERR_NO_MEM};
+            }
             return run_bcast(communicator, *call.decision, message, elements, type, root, call.length);
         })));
     // There the MPI library could wait for what the root never sends, or send what nobody waits for.

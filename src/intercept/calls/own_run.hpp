@@ -55,6 +55,16 @@ int run_blocks(Communicator& communicator, const Decision& decision, Collective 
 // A Bcast of ranks that are all on one node has the length that its root announces; the others wait for that before they
 // decide. Runs it over shared memory where that is what is decided. Otherwise it is left to the caller, with a `decision`.
 struct BcastOfNode {
+    // What is to stand for the buffer, once it is known that the call runs here.
+    class Staging {
+    public:
+        // Puts it in the place of `buffer`; false where there is no memory for it.
+        virtual bool begin(void*& buffer) = 0;
+
+    protected:
+        ~Staging() = default;
+    };
+    Staging* staging = nullptr;  // nullptr where the buffer may do
     std::uint64_t length = 0;
     bool is_announced = false;  // so long: it was waited for, and the call was counted
     const Decision* decision = nullptr;

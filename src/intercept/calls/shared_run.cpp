@@ -74,9 +74,10 @@ std::size_t single_copy_of(const Decision& decision) {
 // Of a message of `length` bytes where there is room for so many.
 int status_of(std::uint64_t length, std::uint64_t room) { return length <= room ? MPI_SUCCESS : MPI_ERR_TRUNCATE; }
 
-int run_shared_bcast(OwnAlgorithms& own, const Decision& decision, void* buffer, std::uint64_t count, MPI_Datatype type,
-                     int root, std::uint64_t length, std::uint64_t room) {
-    const std::size_t single_copy_from = single_copy_of(decision);
+int run_shared_bcast(OwnAlgorithms& own, const BcastOfNode& call, void* buffer, std::uint64_t count, MPI_Datatype type,
+                     int root, std::uint64_t room) {
+    const std::uint64_t length = call.length;
+    const std::size_t single_copy_from = single_copy_of(*call.decision);
     const bool is_root = own.rank == root;
     const auto move = [&](std::byte* message, const ScatteredBytes* scattered) {
         if (is_root)
@@ -85,6 +86,11 @@ int run_shared_bcast(OwnAlgorithms& own, const Decision& decision, void* buffer,
             own.node->take_bcast(root, length, {message, room, scattered}, single_copy_from);
     };
     const int fits = status_of(length, room);
+    if (call.staging != nullptr && !call.staging->begin(buffer)) [[unlikely]] {
+        // The others are in the collective, whatever happens here.
+        move(nullptr, nullptr);
+        return MPI_ERR_NO_MEM;
+    }
     if (type == own.contiguous_type) [[likely]] {
         move(static_cast<std::byte*>(buffer), nullptr);
         return fits;
@@ -97,7 +103,6 @@ int run_shared_bcast(OwnAlgorithms& own, const Decision& decision, void* buffer,
         found = find_signature(own, buffer, count, type, SignatureBytes::Side::output, signature);
         if (!found.has_value()) packed = scratch.get(room);
     } catch (const std::bad_alloc&) {
-        // The others are in the collective, whatever happens here.
         move(nullptr, nullptr);
         return MPI_ERR_NO_MEM;
     }
@@ -152,7 +157,7 @@ int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t co
         }
         call.is_over = call.decision->shared && call.length != 0;
         if (call.is_over) [[likely]]
-            return run_shared_bcast(own, *call.decision, buffer, count, type, root, call.length, room);
+            return run_shared_bcast(own, call, buffer, count, type, root, room);
         if (is_root)
             node.announce_bcast(call.length);
         else

@@ -61,6 +61,33 @@ private:
     StagedBuffer receive_;
 };
 
+// Of a Bcast on a node, of which is decided late whether it runs here.
+class StagedBcast : public BcastOfNode::Staging {
+public:
+    StagedBcast(std::uint64_t count, MPI_Datatype type, bool is_root) : count_(count), type_(type), is_root_(is_root) {}
+    bool begin(void*& buffer) override {
+        const int taken = staged_.take(buffer, count_, type_, is_root_);
+        if (taken != MPI_SUCCESS) return false;
+        copied_ = staged_.copy_in();
+        return true;
+    }
+    // After a run that ended so. Returns an MPI error code.
+    int end(Communicator& communicator, int status) {
+        if (status != MPI_SUCCESS || !staged_.is_any()) return status;
+        const int copied = staged_.copy_out();
+        if (copied_ == MPI_SUCCESS) copied_ = copied;
+        if (copied_ != MPI_SUCCESS) mpi.Comm_call_errhandler(communicator.handle(), copied_);
+        return copied_;
+    }
+
+private:
+    std::uint64_t count_;
+    MPI_Datatype type_;
+    bool is_root_;
+    StagedBuffers staged_;
+    int copied_ = MPI_SUCCESS;
+};
+
 // Runs `run()`, between the copies of what `take(staged)` takes. The other ranks are in the collective: it runs whether the runtime
 // copies or not, and that error comes at its end, through the application's handler.
 template <typename Take, typename Run>

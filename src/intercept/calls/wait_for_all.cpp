@@ -92,7 +92,7 @@ public:
         return is_over;
     }
 
-    // As MPI_Waitall, once all are complete.
+    // As MPI_Waitall, which waits for what is left.
     int finish(MPI_Status* statuses) {
         const int status = onward.Waitall(count_, requests_, statuses);
         if (status != MPI_SUCCESS && error_class_of(status) != MPI_ERR_IN_STATUS) return status;
@@ -138,8 +138,7 @@ int wait_for_all(int count, MPI_Request* requests, MPI_Status* statuses) {
     if (look_until_complete(count, requests)) return onward.Waitall(count, requests, statuses);
     Testing testing(count, requests);
     if (!testing.has_memory()) return onward.Waitall(count, requests, statuses);
-    // To the end, even if nothing is in flight any more: it may be over soon, and is over for what has been tested.
-    while (!testing.look_and_test()) Background::get().help();
+    while (Background::may_be_in_flight() && !testing.look_and_test()) Background::get().help();
     return testing.finish(statuses);
 }
 

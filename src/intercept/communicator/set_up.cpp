@@ -114,6 +114,7 @@ bool SetUp::meet() {
     all_[fewest_tags] = ~static_cast<std::uint64_t>(tag_upper_bound(of_.handle));
     all_[apart] = wants_duplicate_apart() ? 1 : 0;
     all_[unearned] = is_earned() ? 0 : 1;
+    all_[idle_elsewhere] = groups.has_idle_of_table(of_.wants_everything) ? 1 : 0;
     all_[too_few_calls] = is_used_much() || settings().setup_calls != automatic_setup_calls ? 0 : 1;
     all_[offset] = told_offset;
     all_[inverse_offset] = ~told_offset;
@@ -178,6 +179,9 @@ SetUp::Result SetUp::choose() {
     if (all_[device] != 0) return {.why_vendor = reason::device};
     if (settings().leave_all_to_vendor() && !of_.wants_everything) return {.why_vendor = reason::settings};
     if (all_[not_watched] != 0) return {.why_vendor = reason::not_watched};
+    // Who does not follow one another would have to be told all of them, for nothing.
+    const bool is_offset = of_.reach == Reach::world && all_[offset] == ~all_[inverse_offset];
+    if (!is_offset && all_[unearned] != 0 && all_[idle_elsewhere] == 0) return {.why_later = reason::first_calls};
     if (!find_group()) return {.why_vendor = reason::no_memory};
 
     ProcessGroups& groups = ProcessGroups::get();

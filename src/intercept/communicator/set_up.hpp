@@ -61,7 +61,8 @@ private:
         fewest_tags,
         apart,  // a duplicate of its own
         unearned,
-        too_few_calls,  // too little for learning to gain anything
+        idle_elsewhere,  // something of processes that do not follow one another
+        too_few_calls,   // too little for learning to gain anything
         offset,
         inverse_offset,
         serial,

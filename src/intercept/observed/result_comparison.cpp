@@ -39,8 +39,10 @@ bool is_sum(T own, T other, double magnitude, int ranks) {
     const auto most =
         static_cast<double>(std::min<long double>(std::numeric_limits<T>::max(), std::numeric_limits<double>::max()));
     if (magnitude >= most / 2) return true;
+    // A program may have numbers that small taken for 0, in operands and in sums on the way, in either order.
+    const double flushed = 4.0 * ranks * static_cast<double>(std::numeric_limits<T>::min());
     return std::isfinite(own) && std::isfinite(other) &&
-           static_cast<double>(std::abs(own - other)) <= relative_bound<T>(ranks - 1) * magnitude;
+           static_cast<double>(std::abs(own - other)) <= relative_bound<T>(ranks - 1) * magnitude + flushed;
 }
 
 template <typename T>
