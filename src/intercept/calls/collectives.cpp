@@ -105,7 +105,7 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
     if (call.length != 0 && call.decision->is_own())
         return note(ended(noted(name, count, type, call.decision->what, why, [&] {
             void* message = buffer;
-            if (staged.has_value() && !staged->begin(message)) {
+            if (staged.has_value() && !staged->begin(message, call.length)) {
                 mpi.Comm_call_errhandler(communicator.handle(), MPI_ERR_NO_MEM);
                 return int{MPI_ERR_NO_MEM};
             }

@@ -58,8 +58,8 @@ struct BcastOfNode {
     // What is to stand for the buffer, once it is known that the call runs here.
     class Staging {
     public:
-        // Puts it in the place of `buffer`; false where there is no memory for it.
-        virtual bool begin(void*& buffer) = 0;
+        // Puts it in the place of `buffer`, for a message of so many bytes; false where there is no memory for it.
+        virtual bool begin(void*& buffer, std::uint64_t length) = 0;
 
     protected:
         ~Staging() = default;

@@ -86,7 +86,7 @@ int run_shared_bcast(OwnAlgorithms& own, const BcastOfNode& call, void* buffer, 
             own.node->take_bcast(root, length, {message, room, scattered}, single_copy_from);
     };
     const int fits = status_of(length, room);
-    if (call.staging != nullptr && !call.staging->begin(buffer)) [[unlikely]] {
+    if (call.staging != nullptr && !call.staging->begin(buffer, length)) [[unlikely]] {
         // The others are in the collective, whatever happens here.
         move(nullptr, nullptr);
         return MPI_ERR_NO_MEM;

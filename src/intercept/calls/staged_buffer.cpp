@@ -50,12 +50,15 @@ int StagedBuffer::copy_out() {
     return DeviceMemory::copy(device_, memory_.get(), bytes_) ? MPI_SUCCESS : refused("write");
 }
 
-// A shorter message leaves the end of the buffer as it is.
-int StagedBuffers::take(void*& buffer, std::uint64_t count, MPI_Datatype type, bool is_root) {
-    const int status =
-        receive_.take(buffer, count, type, is_root ? StagedBuffer::Use::read : StagedBuffer::Use::changed);
+int StagedBuffers::take(void*& buffer, std::uint64_t count, MPI_Datatype type, StagedBuffer::Use use) {
+    const int status = receive_.take(buffer, count, type, use);
     buffer = receive_.instead_of(buffer);
     return status;
+}
+
+// A shorter message leaves the end of the buffer as it is.
+int StagedBuffers::take(void*& buffer, std::uint64_t count, MPI_Datatype type, bool is_root) {
+    return take(buffer, count, type, is_root ? StagedBuffer::Use::read : StagedBuffer::Use::changed);
 }
 
 int StagedBuffers::take(Reduction& reduction, bool has_output) {

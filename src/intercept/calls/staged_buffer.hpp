@@ -49,7 +49,8 @@ private:
 class StagedBuffers {
 public:
     // Each puts the host's memory in the place of what is a device's, and returns an MPI error code.
-    int take(void*& buffer, std::uint64_t count, MPI_Datatype type, bool is_root);  // of Bcast
+    int take(void*& buffer, std::uint64_t count, MPI_Datatype type, StagedBuffer::Use use);
+    int take(void*& buffer, std::uint64_t count, MPI_Datatype type, bool is_root);  // of a Bcast of any length
     int take(Reduction& reduction, bool has_output);
     int take(BlockArguments& blocks, Collective collective, int rank, int ranks);
     bool is_any() const { return send_.is_staged() || receive_.is_staged(); }
@@ -62,19 +63,23 @@ private:
 };
 
 // Of a Bcast on a node, of which is decided late whether it runs here.
-class StagedBcast : public BcastOfNode::Staging {
+class StagedBcast final : public BcastOfNode::Staging {
 public:
     StagedBcast(std::uint64_t count, MPI_Datatype type, bool is_root) : count_(count), type_(type), is_root_(is_root) {}
-    bool begin(void*& buffer) override {
-        const int taken = staged_.take(buffer, count_, type_, is_root_);
+    bool begin(void*& buffer, std::uint64_t length) override {
+        using Use = StagedBuffer::Use;
+        const Use use = is_root_ ? Use::read : length >= count_ * type_size(type_) ? Use::written : Use::changed;
+        const int taken = staged_.take(buffer, count_, type_, use);
         if (taken != MPI_SUCCESS) return false;
         copied_ = staged_.copy_in();
         return true;
     }
     // After a run that ended so. Returns an MPI error code.
     int end(Communicator& communicator, int status) {
-        if (status != MPI_SUCCESS || !staged_.is_any()) return status;
+        // What did not fit has been told of, and all that fits is there.
+        if ((status != MPI_SUCCESS && status != MPI_ERR_TRUNCATE) || !staged_.is_any()) return status;
         const int copied = staged_.copy_out();
+        if (status != MPI_SUCCESS) return status;
         if (copied_ == MPI_SUCCESS) copied_ = copied;
         if (copied_ != MPI_SUCCESS) mpi.Comm_call_errhandler(communicator.handle(), copied_);
         return copied_;

@@ -72,7 +72,7 @@ public:
         : count_(count),
           requests_(requests),
           state_(new (std::nothrow) State[static_cast<std::size_t>(count)]()),
-          tested_(new (std::nothrow) Tested[static_cast<std::size_t>(count)]) {}
+          tested_(new (std::nothrow) Tested[static_cast<std::size_t>(count)]()) {}
     bool has_memory() const { return state_ != nullptr && tested_ != nullptr; }
 
     // Returns whether all are complete.

@@ -108,10 +108,10 @@ OwnAlgorithms* ProcessGroups::reserve_idle(ProcessGroup& group, bool with_everyt
     return lowest->own.get();
 }
 
-bool ProcessGroups::has_idle_of_table(bool with_everything) {
+bool ProcessGroups::has_idle_of_table(int ranks, bool with_everything) {
     const std::lock_guard lock(mutex_);
     return std::any_of(groups_.begin(), groups_.end(), [&](const std::shared_ptr<ProcessGroup>& group) {
-        return group->who_ && !group->who_->table.empty() &&
+        return group->who_ && group->who_->ranks == ranks && !group->who_->table.empty() &&
                std::any_of(group->parts_.begin(), group->parts_.end(), [&](const ProcessGroup::Part& part) {
                    return part.user == nullptr && part.own->has_everything == with_everything;
                });

@@ -77,8 +77,8 @@ public:
     // How many parts there are, those that nobody uses included.
     std::uint64_t parts();
 
-    // Has any group of processes that do not follow one another an idle part?
-    bool has_idle_of_table(bool with_everything);
+    // Has any group of so many processes that do not follow one another an idle part?
+    bool has_idle_of_table(int ranks, bool with_everything);
     // Sets the idle part with the lowest serial number aside, for a communicator that is being set up; nullptr where none is.
     OwnAlgorithms* reserve_idle(ProcessGroup& group, bool with_everything);
     void unreserve(ProcessGroup& group, const OwnAlgorithms& own);

@@ -114,7 +114,7 @@ bool SetUp::meet() {
     all_[fewest_tags] = ~static_cast<std::uint64_t>(tag_upper_bound(of_.handle));
     all_[apart] = wants_duplicate_apart() ? 1 : 0;
     all_[unearned] = is_earned() ? 0 : 1;
-    all_[idle_elsewhere] = groups.has_idle_of_table(of_.wants_everything) ? 1 : 0;
+    all_[idle_elsewhere] = groups.has_idle_of_table(of_.size, of_.wants_everything) ? 1 : 0;
     all_[too_few_calls] = is_used_much() || settings().setup_calls != automatic_setup_calls ? 0 : 1;
     all_[offset] = told_offset;
     all_[inverse_offset] = ~told_offset;

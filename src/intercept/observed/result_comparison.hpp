@@ -4,7 +4,8 @@
 // Integers (of 32 and 64 bits), bits and truth values are the same to the bit, minima and maxima the same by value. A floating-point sum depends on the order: each of the
 // n operands goes through at most n - 1 additions, whatever the order is, each of which is off by a factor of at most 1 + u (u: half the distance from 1 to
 // the next number). So a sum differs from the exact one by at most g S, where S is the sum of the operands' absolute values and
-// g = (n - 1) u / (1 - (n - 1) u), and two sums differ from one another by at most 2 g S (Higham, Accuracy and Stability of Numerical Algorithms, chapter 4).
+// g = (n - 1) u / (1 - (n - 1) u), and two sums differ from one another by at most 2 g S (Higham, Accuracy and Stability of Numerical Algorithms, chapter 4);
+// where operands and sums below the least normal number m are taken for 0, by 4 n m more.
 // For products the same holds with the product in place of S; a complex one is off by at most 3 u in each step (Brent, Percival, Zimmermann, 2007: sqrt 5 u).
 // Where numbers on the way may leave the range of their type, in one order and not in another, anything goes.
 #pragma once

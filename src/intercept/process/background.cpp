@@ -150,6 +150,7 @@ void Background::finish() {
     takes_collectives_apart_ = false;
     // A persistent collective may be started all the same, by a function that MPI_Finalize calls: it moves in the calls that wait for it.
     takes_calls_apart_ = asked_mode_ != ProgressMode::off;
+    has_threads_ = false;
 }
 
 void Background::finish_at_exit() {

@@ -201,7 +201,7 @@ void Process::start_world(std::string warning) {
         if (rank == 0) tell_who_does_not_observe(without->settings, true, std::string("since ") + all->why_disabled);
         add_warning(
             fmt::format("collectives stay with the MPI library: the libhcoll of rank {} is of another build than that "
-                        "of others; install the same on all nodes (hcoll-info --version says which it is)",
+                        "of rank 0; install the same on all nodes (hcoll-info --version says which it is)",
                         found.other_build));
     }
     publish(all);
@@ -313,6 +313,7 @@ bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSe
                               telling) == MPI_SUCCESS;
     };
     bool is_well = true;
+    std::string text = agreed->text;
     if (rank != 0) {
         // Of those that wait for rank 0 some are enough.
         const int parent = rank - lowest_bit;
@@ -320,7 +321,7 @@ bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSe
         is_well = source >= 0;
         std::uint64_t length = 0;
         is_well = is_well && recv(&length, sizeof length, source);
-        std::string text(length, '\0');
+        text.assign(length, '\0');
         is_well = is_well && recv(text.data(), length, source);
         if (is_well && !adopt(text, agreed)) found.other_build = rank;
     }
@@ -334,7 +335,7 @@ bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSe
             act(rank + bit, std::min(rank + 2 * bit, size) - 1);
     };
     // A long text leaves only when it is received, and that may be never: who waits for an answer can say so.
-    const std::uint64_t length = agreed->text.size();
+    const std::uint64_t length = text.size();
     std::array<MPI_Request, 64> requests{};
     std::size_t sends = 0;
     const auto isend = [&](const void* data, std::size_t bytes, int to) {
@@ -343,7 +344,7 @@ bool Process::spread_settings(int rank, int size, std::shared_ptr<const AgreedSe
                    telling) == MPI_SUCCESS;
     };
     for_those_below([&](int next, int /*last*/) {
-        is_well = is_well && isend(&length, sizeof length, next) && isend(agreed->text.data(), length, next);
+        is_well = is_well && isend(&length, sizeof length, next) && isend(text.data(), length, next);
     });
     for_those_below([&](int next, int last) {
         int theirs = 0;

@@ -128,7 +128,7 @@ private:
     // What is found out while MPI_COMM_WORLD agrees on its settings, of one rank, and then of all.
     struct Found {
         bool has_sessions = false;
-        int other_build = -1;  // a rank whose build is not that of the rank that told it the settings
+        int other_build = -1;  // a rank whose build is not that of rank 0
 
         int number() const { return 2 * (other_build + 1) + (has_sessions ? 1 : 0); }
         void add(int number) {
