@@ -8,18 +8,17 @@
 #include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <utility>
 
 #include "base/hash.hpp"
+#include "base/running_system.hpp"
 
 namespace hcoll {
 
@@ -118,13 +117,10 @@ void find_addresses(WatchAddress& address) {
 std::uint64_t host_of_process(bool& is_known) {
     std::array<char, 256> name{};
     gethostname(name.data(), name.size() - 1);
-    std::string text = name.data();
-    std::string boot;
-    std::ifstream file("/proc/sys/kernel/random/boot_id");
-    struct stat network {};
-    is_known = std::getline(file, boot) && stat("/proc/self/ns/net", &network) == 0;
-    if (is_known) text += " " + boot + " " + std::to_string(network.st_ino);
-    return fnv1a(text);
+    const std::string text = name.data();
+    const std::string system = running_system({"net"});
+    is_known = !system.empty();
+    return fnv1a(text + " " + system);
 }
 
 enum class Transfer : std::uint8_t { done, later, closed };

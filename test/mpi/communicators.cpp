@@ -6,28 +6,16 @@
 //   --count N   communicators made and freed one after the other (default 2000)
 //   --hold N    communicators alive at once (default 300)
 //   --only loop|hold|order|attributes|disconnect|intercomm|errors
+#include "../support/memory_of_process.hpp"
 #include "../support/program.hpp"
 #include "communicator_errors.hpp"
 #include "communicator_use.hpp"
 
 #include <cctype>
-#include <fstream>
 
 using namespace hcoll::test;
 
 namespace {
-
-// Resident memory of this process in KB.
-std::int64_t resident_kilobytes() {
-    std::ifstream status("/proc/self/status");
-    std::string key;
-    while (status >> key) {
-        std::int64_t value = 0;
-        if (key == "VmRSS:" && status >> value) return value;
-        std::getline(status, key);
-    }
-    return 0;
-}
 
 // A leak of a few hundred bytes per communicator shows: the allowance is per run, not per communicator.
 void loop(int count, int calls) {

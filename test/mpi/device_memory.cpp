@@ -10,9 +10,8 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 
-#include "../support/program.hpp"
+#include "../support/memory_of_process.hpp"
 
 using namespace hcoll::test;
 
@@ -113,13 +112,6 @@ private:
     std::byte* memory_ = nullptr;
 };
 
-std::int64_t resident_kb() {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-        if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6));
-    fail("/proc/self/status has no VmRSS");
-}
-
 // What stands for a buffer while a collective runs here must not be left where it does not.
 void pass_on(const Program& program, const Device& device) {
     constexpr int count = 1 << 20;
@@ -130,9 +122,9 @@ void pass_on(const Program& program, const Device& device) {
         check(MPI_Bcast(message.data(), program.rank() == 0 ? 0 : count, MPI_INT, 0, MPI_COMM_WORLD));
     };
     pass_on_once();
-    const std::int64_t before = resident_kb();
+    const std::int64_t before = resident_kilobytes();
     for (int i = 0; i < 20; ++i) pass_on_once();
-    const std::int64_t more = resident_kb() - before;
+    const std::int64_t more = resident_kilobytes() - before;
     require(more <= most_kb, "20 broadcasts of no bytes into 4 MB have left " + std::to_string(more) + " KB");
     message.expect(3, 1, "MPI_Bcast of no bytes");
 }

@@ -34,7 +34,7 @@ void set_finalize_callback(MPI_Comm_delete_attr_function* callback = collective_
 }
 
 #if defined(HCOLL_TEST_PERSISTENT)
-int told = -1;
+int told_in_finalize = -1;
 MPI_Request telling = MPI_REQUEST_NULL;
 
 int start_in_finalize(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
@@ -42,15 +42,15 @@ int start_in_finalize(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* 
     int index = -1;
     check(MPI_Start(&telling));
     check(MPI_Waitany(1, &telling, &index, MPI_STATUS_IGNORE));
-    require(told == 8, "a wrong value by a persistent broadcast within MPI_Finalize");
+    require(told_in_finalize == 8, "a wrong value by a persistent broadcast within MPI_Finalize");
     check(MPI_Request_free(&telling));
     return MPI_SUCCESS;
 }
 
 void start_persistent_in_finalize(int rank) {
     use(MPI_COMM_WORLD, 20, 1);
-    told = rank == 0 ? 8 : -1;
-    check(HCOLL_TEST_PERSISTENT(Bcast_init)(&told, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &telling));
+    told_in_finalize = rank == 0 ? 8 : -1;
+    check(HCOLL_TEST_PERSISTENT(Bcast_init)(&told_in_finalize, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &telling));
     set_finalize_callback(start_in_finalize);
 }
 #else

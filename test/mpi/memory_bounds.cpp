@@ -3,11 +3,10 @@
 //
 //   --case NAME   one of the cases in the table at the end
 //   --most N      so many MB more, at most (default 8)
-#include "../support/program.hpp"
+#include "../support/memory_of_process.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,13 +14,6 @@
 using namespace hcoll::test;
 
 namespace {
-
-std::int64_t peak_kb() {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-        if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6));
-    fail("/proc/self/status has no VmHWM");
-}
 
 int rank_here() {
     int rank = 0;
@@ -74,9 +66,9 @@ template <typename Call>
 std::int64_t growth_kb(Call&& call) {
     call(true);
     check(MPI_Barrier(MPI_COMM_WORLD));
-    const std::int64_t before = peak_kb();
+    const std::int64_t before = most_resident_kilobytes();
     call(false);
-    return peak_kb() - before;
+    return most_resident_kilobytes() - before;
 }
 
 template <typename Bcast>

@@ -5,25 +5,13 @@
 //   --calls N   broadcasts (default a million)
 //   --slow R    the slow rank (default the last)
 #include <cstdint>
-#include <fstream>
 
+#include "../support/memory_of_process.hpp"
 #include "../support/timed_barrier.hpp"
 
 using namespace hcoll::test;
 
 namespace {
-
-// Of this process, in kB.
-long resident_memory() {
-    std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;)
-        if (word == "VmRSS:") {
-            long kilobytes = 0;
-            status >> kilobytes;
-            return kilobytes;
-        }
-    return 0;
-}
 
 // Work that takes longer than a broadcast.
 std::uint64_t work(std::uint64_t value) {
@@ -49,8 +37,8 @@ int main(int argc, char** argv) {
         check(MPI_Bcast(message, 8, MPI_UINT64_T, 0, MPI_COMM_WORLD));
         require(message[0] == static_cast<std::uint64_t>(call), "MPI_Bcast: a wrong message");
         if (program.rank() == slow) value = work(value);
-        if (call == calls / 20) before = resident_memory();
-        if (call > calls / 20 && call % 1000 == 0) most = std::max(most, resident_memory());
+        if (call == calls / 20) before = resident_kilobytes();
+        if (call > calls / 20 && call % 1000 == 0) most = std::max(most, resident_kilobytes());
     }
     // The root has to wait for all that it ran ahead of.
     check(timed_barrier(MPI_COMM_WORLD, static_cast<int>(slow)));

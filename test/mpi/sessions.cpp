@@ -6,11 +6,11 @@
 //   --level NAME   the thread level that sessions ask for
 //   --told NAME    the one that they are to be told
 //   --many N       instead, so many communicators, one after another, of which nothing may be left
+#include "../support/memory_of_process.hpp"
 #include "../support/persistent_call.hpp"
 #include "../support/timed_barrier.hpp"
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 
 using namespace hcoll::test;
@@ -118,13 +118,6 @@ void run_session(const char* set, const Levels& levels) {
     check(MPI_Session_finalize(&session));
 }
 
-std::int64_t resident_kb() {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-        if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6));
-    fail("/proc/self/status has no VmRSS");
-}
-
 // Nothing tells the processes of a session's communicator from others: what is found out about them serves that one alone. The first ones may keep what
 // was made for them until the session ends, as many as LIBHCOLL_COMMUNICATORS says.
 void make_many(int communicators) {
@@ -139,9 +132,9 @@ void make_many(int communicators) {
             require(sum == on.size * on.size, "a wrong sum");
         }
         check(MPI_Comm_free(&on.comm));
-        if (i == communicators / 4) before = resident_kb();
+        if (i == communicators / 4) before = resident_kilobytes();
     }
-    const std::int64_t more = resident_kb() - before;
+    const std::int64_t more = resident_kilobytes() - before;
     require(more <= most_kb_each * communicators * 3 / 4, std::to_string(communicators * 3 / 4) +
                                                               " communicators that were freed have left " +
                                                               std::to_string(more) + " KB");

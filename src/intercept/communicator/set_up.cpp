@@ -130,8 +130,7 @@ bool SetUp::meet() {
 // met them meanwhile, on some ranks and not yet on others: what follows depends on what was agreed alone.
 bool SetUp::find_group() {
     ProcessGroups& groups = ProcessGroups::get();
-    const bool is_offset = all_[offset] == ~all_[inverse_offset];
-    if (of_.reach == Reach::world && is_offset) {
+    if (are_in_a_row()) {
         who_ = WorldRanks{.ranks = of_.size, .offset = Process::get().world_rank() - of_.rank, .table = {}};
         has_failed_ = !has_memory_for([&] { group_ = groups.find_or_add(who_); });
         return true;
@@ -180,8 +179,7 @@ SetUp::Result SetUp::choose() {
     if (settings().leave_all_to_vendor() && !of_.wants_everything) return {.why_vendor = reason::settings};
     if (all_[not_watched] != 0) return {.why_vendor = reason::not_watched};
     // Who does not follow one another would have to be told all of them, for nothing.
-    const bool is_offset = of_.reach == Reach::world && all_[offset] == ~all_[inverse_offset];
-    if (!is_offset && all_[unearned] != 0 && all_[idle_elsewhere] == 0) return {.why_later = reason::first_calls};
+    if (!are_in_a_row() && all_[unearned] != 0 && all_[idle_elsewhere] == 0) return {.why_later = reason::first_calls};
     if (!find_group()) return {.why_vendor = reason::no_memory};
 
     ProcessGroups& groups = ProcessGroups::get();

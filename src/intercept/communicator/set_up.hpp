@@ -100,6 +100,8 @@ private:
     TrialTables make_trials(const Placement& placement, bool has_shared_memory) const;
     const char* make();
     const char* make_in_room();
+    // Do the processes follow one another in MPI_COMM_WORLD?
+    bool are_in_a_row() const { return of_.reach == Reach::world && all_[offset] == ~all_[inverse_offset]; }
     bool has_facts() const { return all_[facts] != 0 && all_[facts] == ~all_[inverse_facts]; }
     bool has_room() const { return all_[room] != 0 && all_[room] == ~all_[inverse_room]; }
     bool has_tags() const { return all_[apart] == 0 && all_[tags] != 0 && all_[tags] == ~all_[inverse_tags]; }

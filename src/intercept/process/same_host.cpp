@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/process/same_host.hpp"
 
-#include <sys/stat.h>
-
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <fstream>
 #include <string>
 
 #include "base/hash.hpp"
+#include "base/running_system.hpp"
 #include "intercept/process/together.hpp"
 #include "progress/node/shared_segment.hpp"
 
@@ -17,20 +15,10 @@ namespace hcoll {
 
 namespace {
 
-constexpr const char* namespaces[] = {"/proc/self/ns/ipc", "/proc/self/ns/net", "/proc/self/ns/pid",
-                                      "/proc/self/ns/user", "/proc/self/ns/uts"};
-
 // The same for processes of one host and of no two; 0 where the system does not tell.
 std::uint64_t host_of_process() {
-    std::string text;
-    std::ifstream boot("/proc/sys/kernel/random/boot_id");
-    if (!std::getline(boot, text) || text.empty()) return 0;
-    for (const char* name : namespaces) {
-        struct stat status {};
-        if (stat(name, &status) != 0) return 0;
-        text += " " + std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
-    }
-    return fnv1a(text);
+    const std::string system = running_system({"ipc", "net", "pid", "user", "uts"});
+    return system.empty() ? 0 : fnv1a(system);
 }
 
 int size_of(MPI_Comm communicator) {

@@ -42,8 +42,8 @@ inline int apart(MPI_Status* status, Begin&& begin, Blocking&& blocking) {
     return begin_and_finish(status, begin);
 }
 
-// The largest that any rank has of each of the numbers. The vendor's own Allreduce would not move what is in flight, on which another rank may wait before it comes
-// here.
+// The largest that any rank has of each of the numbers. The vendor's own Allreduce would not move what is in flight, on which another rank may wait before
+// it comes here.
 inline int find_largest(std::span<const std::uint64_t> mine, std::uint64_t* all, MPI_Comm on) {
     const auto count = static_cast<int>(mine.size());
     if (!Background::takes_collectives_apart())

@@ -15,8 +15,8 @@ std::int64_t give_turn();
 inline constexpr std::int64_t shortest_turn = 1000;
 inline constexpr std::int64_t turn_of_another_program = 300'000;  // and longer
 
-// Has this rank its core, or its part of one, for itself? Where its node can run fewer ranks at a time than it has, it has not; elsewhere until another program is seen to run
-// there, and then again after some waits.
+// Has this rank its core, or its part of one, for itself? Where its node can run fewer ranks at a time than it has, it has not; elsewhere until another
+// program is seen to run there, and then again after some waits.
 class OwnCore {
 public:
     explicit OwnCore(bool oversubscribed = false) : is_oversubscribed_(oversubscribed) {}
