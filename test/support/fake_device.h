@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { most_allocations = 4096 };
@@ -33,7 +34,18 @@ static char* host_of(const void* address) {
     return found;
 }
 
+/* Real runtimes take many ticks of the system's clock from when they are loaded until they give memory. */
+static void start(void) {
+    struct timespec begin;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &begin);
+    do clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    while (now.tv_nsec == begin.tv_nsec && now.tv_sec == begin.tv_sec);
+}
+
 static void* allocate(size_t bytes) {
+    static pthread_once_t started = PTHREAD_ONCE_INIT;
+    pthread_once(&started, start);
     const int file = memfd_create("device", 0);
     void* device = NULL;
     if (file < 0) return NULL;

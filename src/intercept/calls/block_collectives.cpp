@@ -75,7 +75,7 @@ template <Collective collective, typename Count>
 const OwnAlgorithms::RepeatedBlocks* find_repeated(const Communicator* communicator, const Side<Count>& own_side,
                                                    const Side<Count>& all_side, int root) {
     OwnAlgorithms* own = communicator == nullptr ? nullptr : communicator->own_for(collective);
-    if (own == nullptr || DeviceMemory::may_be_any()) return nullptr;
+    if (own == nullptr) return nullptr;
     const auto& last = own->repeated_blocks[static_cast<std::size_t>(collective)];
     const auto is_buffer = [](const void* buffer) { return buffer != nullptr && buffer != MPI_IN_PLACE; };
     if (last.decision == nullptr || last.root != root || static_cast<std::uint64_t>(own_side.count) != last.own_count ||
@@ -85,9 +85,11 @@ const OwnAlgorithms::RepeatedBlocks* find_repeated(const Communicator* communica
         const auto* place = static_cast<const std::byte*>(all_side.buffer) +
                             last.bytes * static_cast<std::uint64_t>(communicator->rank());
         if (static_cast<std::uint64_t>(all_side.count) != last.all_count || all_side.type != last.all_type ||
-            !is_buffer(all_side.buffer) || own_side.buffer == place)
+            !is_buffer(all_side.buffer) || own_side.buffer == place || DeviceMemory::holds(all_side.buffer))
             return nullptr;
     }
+    if (DeviceMemory::holds(own_side.buffer)) [[unlikely]]
+        return nullptr;
     return own->learning.may_go_by(collective) ? &last : nullptr;
 }
 

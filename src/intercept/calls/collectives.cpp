@@ -141,7 +141,7 @@ inline bool repeat_bcast(Communicator* communicator, OwnAlgorithms* own, void* b
     if (own == nullptr) return false;
     const auto& last = own->repeated_bcast;
     if (!last.is_for(static_cast<std::uint64_t>(count), type, root)) return false;
-    if (buffer == nullptr || buffer == MPI_IN_PLACE || DeviceMemory::may_be_any()) return false;
+    if (buffer == nullptr || buffer == MPI_IN_PLACE || DeviceMemory::holds(buffer)) return false;
     if (!own->learning.may_go_by(Collective::bcast)) return false;
     status = noted(name_of(Collective::bcast), count, type, last.decision->what, last.decision->why,
                    [&] { return repeat_bcast(*communicator, last, buffer); });
@@ -155,7 +155,7 @@ inline bool repeat_line_of_node(Communicator* communicator, OwnAlgorithms* own, 
                                 MPI_Datatype type, int root, BcastOfNode& call, int& status) {
     if (own == nullptr || !own->repeated_line.is_for(static_cast<std::uint64_t>(count), type)) return false;
     if (buffer == nullptr || buffer == MPI_IN_PLACE || root < 0 || root >= communicator->size()) return false;
-    if (DeviceMemory::may_be_any()) [[unlikely]]
+    if (DeviceMemory::holds(buffer)) [[unlikely]]
         return false;
     // What is timed begins before its length is known.
     if (own->learning.may_time() || !own->learning.may_go_by(Collective::bcast)) [[unlikely]]
@@ -229,7 +229,7 @@ template <Collective collective>
 inline const OwnAlgorithms::RepeatedReduction* find_repeated(const Communicator* communicator,
                                                              const Reduction& reduction) {
     OwnAlgorithms* own = own_of(communicator, collective);
-    if (own == nullptr || DeviceMemory::may_be_any()) return nullptr;
+    if (own == nullptr) return nullptr;
     const auto& last = own->repeated_reductions[static_cast<std::size_t>(collective)];
     if (!last.is_for(reduction.count, reduction.type, reduction.op)) return nullptr;
     if (last.plan != nullptr) {
@@ -239,6 +239,8 @@ inline const OwnAlgorithms::RepeatedReduction* find_repeated(const Communicator*
     if (reduction.root < 0 || reduction.root >= communicator->size()) return nullptr;
     const bool is_root = collective == Collective::allreduce || communicator->rank() == reduction.root;
     if (!has_valid_buffers(reduction, is_root, is_root)) return nullptr;
+    if (DeviceMemory::holds(reduction.send_buffer, reduction.receive_buffer)) [[unlikely]]
+        return nullptr;
     return own->learning.may_go_by(collective) ? &last : nullptr;
 }
 
@@ -260,11 +262,11 @@ inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MP
     const auto& last = own->repeated_reductions[static_cast<std::size_t>(Collective::allreduce)];
     if (last.line_bytes == 0 || !last.is_for(count, type, op)) return false;
     if (send == nullptr || receive == nullptr || receive == MPI_IN_PLACE || send == receive) return false;
-    if (DeviceMemory::may_be_any()) [[unlikely]]
+    const void* operand = send == MPI_IN_PLACE ? receive : send;
+    if (DeviceMemory::holds(operand, receive)) [[unlikely]]
         return false;
     if (!own->learning.may_go_by(Collective::allreduce)) [[unlikely]]
         return false;
-    const void* operand = send == MPI_IN_PLACE ? receive : send;
     ++own->uses;
     try {
         own->node->allreduce_line(static_cast<const std::byte*>(operand), static_cast<std::byte*>(receive),

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -14,7 +15,7 @@
 
 namespace hcoll {
 
-std::atomic<bool> DeviceMemory::may_be_any_{false};
+std::atomic<bool> DeviceMemory::has_devices_{false};
 
 namespace {
 
@@ -108,7 +109,16 @@ class Runtimes {
 public:
     void open(const GpuDevices& devices) { devices_ = devices; }
 
-    // Looks for what was loaded since the last time.
+    // Looks for what was loaded since the last tick.
+    void refresh_at_tick() {
+        timespec time{};
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+        const std::int64_t tick = std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+        if (tick == tick_seen_.load(std::memory_order_relaxed)) return;
+        refresh();
+        tick_seen_.store(tick, std::memory_order_relaxed);
+    }
+    // Since the last time.
     void refresh() {
         std::uint64_t loads = 0;
         dl_iterate_phdr(
@@ -133,6 +143,7 @@ public:
 
     const Cuda* cuda() const { return has_cuda_.load(std::memory_order_acquire) ? &cuda_ : nullptr; }
     const Hip* hip() const { return has_hip_.load(std::memory_order_acquire) ? &hip_ : nullptr; }
+    bool has_any_that_tells() const { return cuda() != nullptr || hip() != nullptr; }
     bool has_level_zero() const { return has_level_zero_.load(std::memory_order_acquire); }
 
 private:
@@ -156,6 +167,7 @@ private:
     }
 
     GpuDevices devices_;
+    std::atomic<std::int64_t> tick_seen_{-1};
     std::atomic<std::uint64_t> loads_seen_{0};
     std::mutex mutex_;
     Cuda cuda_;
@@ -177,13 +189,19 @@ void DeviceMemory::open(GpuUse use) {
                                : use == GpuUse::on ? GpuDevices{.cuda = true, .hip = true, .level_zero = true}
                                                    : find_gpu_devices("");
     runtimes().open(devices);
-    may_be_any_.store(devices.any(), std::memory_order_relaxed);
+    has_devices_.store(devices.any(), std::memory_order_relaxed);
 }
 
-bool DeviceMemory::holds(const void* address) {
-    if (!may_be_any() || address == nullptr) return false;
+bool DeviceMemory::is_runtime_loaded() {
     Runtimes& known = runtimes();
-    known.refresh();
+    if (!known.has_any_that_tells()) known.refresh_at_tick();
+    return known.has_any_that_tells();
+}
+
+bool DeviceMemory::do_runtimes_hold(const void* address) {
+    if (address == nullptr) return false;
+    Runtimes& known = runtimes();
+    known.refresh_at_tick();
     if (const Cuda* cuda = known.cuda(); cuda != nullptr && cuda->holds(address)) return true;
     const Hip* hip = known.hip();
     return hip != nullptr && hip->holds(address);
@@ -200,7 +218,7 @@ bool DeviceMemory::copy(void* to, const void* from, std::size_t bytes) {
 }
 
 bool DeviceMemory::is_any_unknown() {
-    if (!may_be_any()) return false;
+    if (!has_devices()) return false;
     runtimes().refresh();
     return runtimes().has_level_zero();
 }
