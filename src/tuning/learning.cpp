@@ -15,13 +15,16 @@ constexpr const char* being_tried = "being tried (LIBHCOLL_TUNE)";
 constexpr const char* learned = why_of_trials;
 
 // Calls between two agreements: at the beginning, while something is tried, and when all is settled. Then an agreement takes no more than a
-// hundredth of the calls between.
+// hundredth of the calls between, but for the shortest: a program may go on to longer ones, which nobody tries before. Where nothing is known of how long
+// calls take, it may be that few come.
 constexpr std::uint64_t at_first = 32;
 constexpr std::uint64_t while_trying = 16;
 constexpr std::uint64_t when_late = 8;
 constexpr std::uint64_t calls_of_rest = 4096;
+constexpr std::uint64_t calls_between_rests = 512;
 constexpr std::uint64_t fewest_when_settled = 80;
-constexpr std::uint64_t most_when_settled = 1024;
+constexpr std::uint64_t most_when_settled = 2048;
+constexpr std::uint64_t most_when_unknown = 1024;
 constexpr double share = 0.01;
 
 constexpr double seconds_of_nanosecond = 1e-9;
@@ -171,8 +174,11 @@ void Learning::note_round_of(Place& place) {
     is_any_in_round_ = std::any_of(places_.begin(), places_.end(), [](const Place& each) { return each.is_in_round; });
 }
 
+// Also of lengths that were not seen yet.
 bool Learning::is_every_bcast_the_vendors() const {
     bool is_any = false;
+    for (const SizeRange& each : (*usual_)[static_cast<std::size_t>(Collective::bcast)])
+        if (each.decision.is_own()) return false;
     for (const Place& each : places_) {
         if (each.key.collective != Collective::bcast) continue;
         const PlaceLearning& learned = each.learning;
@@ -361,7 +367,11 @@ Learning::Outcome Learning::learn(const Words& all) {
         place.told_calls = told.calls;
     }
     for (GoneBy& each : gone_by_) each = {};
-    bcast_rests_until_ = is_every_bcast_the_vendors() ? calls_ + calls_of_rest : 0;
+    // Meanwhile nothing is learned of Bcasts, of no length: so there are calls between two rests.
+    if (!is_every_bcast_the_vendors())
+        bcast_rests_until_ = std::min(bcast_rests_until_, calls_);
+    else if (calls_ >= bcast_rests_until_ + calls_between_rests)
+        bcast_rests_until_ = calls_ + calls_of_rest;
     if (!places_.empty() && slots_ != 0) first_told_ = (told_[slots_ - 1].place + 1) % places_.size();
     const std::uint64_t before = interval_;
     if (is_any_tried)
@@ -371,7 +381,7 @@ Learning::Outcome Learning::learn(const Words& all) {
                                                           static_cast<double>(fewest_when_settled),
                                                           static_cast<double>(most_when_settled)));
     else
-        interval_ = std::clamp(2 * before, fewest_when_settled, most_when_settled);
+        interval_ = std::clamp(2 * before, fewest_when_settled, most_when_unknown);
     // From this call on, which is the same on all ranks. What waits for no further call needs none.
     due_ = calls_ + (is_any_late ? std::min(interval_, when_late) : interval_);
     sample_at_ = std::min(sample_at_, calls_ + gap_after(calls_, interval_, 0));

@@ -54,7 +54,19 @@ constexpr std::array<std::size_t, 4> steps_of_rounds = {0, 3, 1, 2};
 const PlaceLearning::Costs PlaceLearning::unknown_costs{};
 
 void CostSamples::add(double seconds) {
-    if (count_ >= 3) seconds = std::min(seconds, largest_disturbance * mean_);
+    if (count_ >= first_.size()) return count(std::min(seconds, largest_disturbance * mean_));
+    first_[count_] = seconds;
+    count(seconds);
+    if (count_ != first_.size()) return;
+    auto [a, b, c] = first_;
+    const double most = largest_disturbance * std::max(std::min(a, b), std::min(std::max(a, b), c));
+    if (std::max({a, b, c}) <= most) return;
+    count_ = 0;
+    mean_ = squares_ = 0;
+    for (const double each : first_) count(std::min(each, most));
+}
+
+void CostSamples::count(double seconds) {
     least_ = count_ == 0 ? seconds : std::min(least_, seconds);
     ++count_;
     const double off = seconds - mean_;

@@ -32,7 +32,7 @@
 namespace hcoll {
 
 // Mean and variance of what calls of one candidate cost, in seconds. A single disturbance (another program on the core) counts as 16
-// times the mean at the most.
+// times the mean at the most; one of the first three, as 16 times the median of these.
 class CostSamples {
 public:
     void add(double seconds);
@@ -44,10 +44,13 @@ public:
     double squared_error() const { return count_ == 0 ? 0 : variance() / count_; }
 
 private:
+    void count(double seconds);
+
     std::uint32_t count_ = 0;
     double mean_ = 0;
     double squares_ = 0;
     double least_ = 0;
+    std::array<double, 3> first_{};
 };
 
 class PlaceLearning {

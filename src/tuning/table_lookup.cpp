@@ -77,10 +77,11 @@ Point point_of(const TableEntry& entry, const std::function<bool(std::string_vie
         point.of_others = std::max(point.of_others, excess);
         if (can_run(each.choice)) point.excess.emplace(each.choice, excess);
     }
-    // Who wrote the table may have chosen otherwise than the times say: that holds.
+    // Who wrote the table may have chosen otherwise than the times say, or without a time: that holds.
+    const double untimed = entry.chosen().seconds <= 0 ? least_excess_of_others : 0;
     if (const auto chosen = point.excess.find(entry.chosen().choice);
-        chosen != point.excess.end() && chosen->second > 0) {
-        const double behind = chosen->second;
+        chosen != point.excess.end() && chosen->second + untimed > 0) {
+        const double behind = chosen->second + untimed;
         for (auto& [choice, excess] : point.excess) excess = choice == chosen->first ? 0 : excess + behind;
     }
     // Not for a gain that nobody would notice.

@@ -36,8 +36,10 @@ private:
 };
 
 // Do both run the same for messages of so many bytes?
-bool is_alike(const Decision& a, const Decision& b, std::uint64_t bytes) {
-    const auto copies_once = [&](const Decision& each) { return each.single_copy != 0 && bytes >= each.single_copy; };
+bool is_alike(const Decision& a, const Decision& b, std::uint64_t bytes, NodeMemory memory) {
+    const auto copies_once = [&](const Decision& each) {
+        return memory == NodeMemory::copied_once && each.single_copy != 0 && bytes >= each.single_copy;
+    };
     return a.shared && b.shared ? copies_once(a) == copies_once(b) : a.what == b.what;
 }
 
@@ -117,8 +119,12 @@ std::vector<std::string_view> choices_of_blocks(Collective collective, const Pla
 }  // namespace
 
 TrialTable make_trial_table(const Settings& settings, Collective collective, const Placement& placement,
-                            bool has_shared_memory, const DecisionTable& usual) {
-    const bool is_set = settings.choice(collective).kind != AlgorithmChoice::Kind::automatic;
+                            NodeMemory memory, const DecisionTable& usual) {
+    const bool has_shared_memory = memory != NodeMemory::apart;
+    const AlgorithmChoice::Kind kind = settings.choice(collective).kind;
+    // What cannot be had is as if nobody had asked for it (make_decision_table).
+    const bool is_set =
+        kind != AlgorithmChoice::Kind::automatic && (kind != AlgorithmChoice::Kind::shared || has_shared_memory);
     const bool is_fixed = settings.sparse || (settings.reproducible && is_reduction(collective));
     const bool tries = settings.tune == TuneMode::automatic || settings.tune == TuneMode::learn;
     if (is_set || is_fixed || !tries || placement.ranks() < 2) return {};
@@ -136,7 +142,7 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
             if (text.empty() || range.others.size() == most) return;
             const Decision* made = parser.decision(text);
             if (made == nullptr || made->wants_leaders() || (made->shared && !has_shared_memory)) return;
-            const auto is_it = [&](const Decision& each) { return is_alike(each, *made, bytes); };
+            const auto is_it = [&](const Decision& each) { return is_alike(each, *made, bytes, memory); };
             if (is_it(here)) return;
             if (std::none_of(range.others.begin(), range.others.end(), is_it)) range.others.push_back(*made);
         };
@@ -144,9 +150,11 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
         if (const TableEntry* entry = find_learned(settings, collective, placement, size_class)) {
             add(entry->chosen().choice);
             const Decision* chosen = parser.decision(entry->chosen().choice);
-            for (std::size_t i = 0; i < range.others.size() && chosen != nullptr && !is_alike(here, *chosen, bytes);
-                 ++i)
-                if (is_alike(range.others[i], *chosen, bytes)) range.first = static_cast<int>(i) + 1;
+            const auto is_chosen = [&](const Decision& each) {
+                return chosen != nullptr && is_alike(each, *chosen, bytes, memory);
+            };
+            for (std::size_t i = 0; i < range.others.size() && !is_chosen(here); ++i)
+                if (is_chosen(range.others[i])) range.first = static_cast<int>(i) + 1;
             for (const TableCandidate& each : entry->candidates) add(each.choice);
         }
         // Names as the table has them: the usual one may come from elsewhere.
@@ -159,7 +167,8 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
         }
         if (has_shared_memory) {
             add("shared");
-            if (bytes >= least_single_copy && has_message(collective)) add("shared:single_copy=32k");
+            if (memory == NodeMemory::copied_once && bytes >= least_single_copy && has_message(collective))
+                add("shared:single_copy=32k");
         }
         if (has_blocks(collective) && settings.tune == TuneMode::learn)
             for (const std::string_view each : choices_of_blocks(collective, placement)) add(each);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -37,9 +38,12 @@ struct TrialRange {
 using TrialTable = std::vector<TrialRange>;
 using TrialTables = std::array<TrialTable, collective_count>;
 
+// How ranks reach one another's memory: not all of them do, they share some, or they also copy out of one another's buffers.
+enum class NodeMemory : std::uint8_t { apart, shared, copied_once };
+
 // `usual`: the decisions without any trying.
 TrialTable make_trial_table(const Settings& settings, Collective collective, const Placement& placement,
-                            bool has_shared_memory, const DecisionTable& usual);
+                            NodeMemory memory, const DecisionTable& usual);
 
 // nullptr where `table` is empty.
 const TrialRange* trials_at(const TrialTable& table, std::uint64_t bytes);

@@ -226,6 +226,20 @@ TEST(Learning, AgreesSeldomWhenAllIsSettled) {
     EXPECT_LE(job.agreements() - before, 100'000 / 75U);
 }
 
+// Whose number between two agreements was bounded by one that was too small for that.
+TEST(Learning, AgreementsTakeAHundredthOfShortCallsToo) {
+    constexpr double seconds = 0.07e-6;
+    LearningJob job({.seconds = [](Collective, std::uint64_t, int candidate,
+                                   std::uint64_t) { return candidate == 2 ? seconds : 4 * seconds; }},
+                    test_seed());
+    for (int i = 0; i < 10'000; ++i) job.call(Collective::allreduce, 8);
+    const std::uint64_t before = job.agreements();
+    constexpr int calls = 400'000;
+    for (int i = 0; i < calls; ++i) job.call(Collective::allreduce, 8);
+    constexpr double agreement = 1e-6;  // at least
+    EXPECT_LE(static_cast<double>(job.agreements() - before) * agreement, 0.01 * calls * seconds);
+}
+
 // Their root may run ahead: nothing is agreed on there, and candidates are not tried beyond what the next agreement wants to know.
 TEST(Learning, AddsNothingToCallsThatDoNotWaitForAll) {
     LearningJob job({.seconds = seconds_of({20, 30, 12, 90})}, test_seed());
@@ -315,6 +329,43 @@ TEST(Learning, BcastRestsWhereAllOfThemAreTheMpiLibrarys) {
         }
         for (const Learning& each : job.ranks()) EXPECT_EQ(each.rests_bcast(), is_vendor_fastest);
     }
+}
+
+// Or nobody would ever try a length that comes later, nor look at others again.
+TEST(Learning, BcastDoesNotRestForGood) {
+    const auto seconds = [](Collective collective, std::uint64_t bytes, int candidate, std::uint64_t) {
+        const int fastest = collective == Collective::bcast && bytes == 8 ? 2 : 0;
+        return (candidate == fastest ? 2.0 : 10.0 + candidate) * microsecond;
+    };
+    LearningJob job({.seconds = seconds}, test_seed());
+    const auto call = [&](std::uint64_t bytes, int calls) {
+        for (int i = 0; i < calls; ++i) {
+            job.call(Collective::bcast, bytes);
+            if (i % 10 == 0) job.call(Collective::barrier, 0);
+        }
+    };
+    call(1 << 20, 1000);
+    EXPECT_TRUE(job.ranks()[0].rests_bcast());
+    call(8, 10'000);
+    EXPECT_EQ(job.chosen(Collective::bcast, 8), 2);
+}
+
+// One of the first calls of a candidate, wherever it comes: the fastest one is not out for that.
+TEST(Learning, ADisturbanceAmongTheFirstCallsDoesNotEndACandidate) {
+    int found = 0;
+    constexpr int calls = 120;
+    for (int disturbed = 0; disturbed < calls; ++disturbed) {
+        LearningJob job(
+            {.seconds =
+                 [&](Collective, std::uint64_t, int candidate, std::uint64_t call) {
+                     const double usual = std::array{200.0, 150.0, 100.0, 160.0}[static_cast<std::size_t>(candidate)];
+                     return (call == static_cast<std::uint64_t>(disturbed) ? 20'000 : usual) * microsecond;
+                 }},
+            test_seed());
+        for (int i = 0; i < 400; ++i) job.call(Collective::allreduce, 1000);
+        found += job.chosen(Collective::allreduce, 1000) == 2 ? 1 : 0;
+    }
+    EXPECT_EQ(found, calls);
 }
 
 // 10^5 places: random collectives, lengths, costs, and times that differ on every rank. LearningJob compares what the ranks run, call by call.

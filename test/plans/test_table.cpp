@@ -548,6 +548,21 @@ TEST(TableDecisions, StandBetweenSettingsAndBuiltInRules) {
     EXPECT_EQ(decide(blocking(Collective::bcast), 4096).why, "setting LIBHCOLL_BCAST");
 }
 
+// By hand, with the time that there was at hand.
+TEST(TableDecisions, HoldWithoutATimeOfTheChoice) {
+    Settings settings;
+    settings.table = std::make_shared<const Table>(parse_well(
+        R"({"collective": "allreduce", "nodes": 2, "ranks_per_node": 4, "bytes": 8, "choice": "ring", "vendor_seconds": 9},
+           {"collective": "reduce", "nodes": 2, "ranks_per_node": 4, "bytes": 8, "choice": "chain",
+            "others": [{"choice": "binomial", "seconds": 2}]})"));
+    const Layout layout = block_layout({4, 4});
+    for (const auto& [collective, what] : {std::pair{Collective::allreduce, "ring"}, {Collective::reduce, "chain"}}) {
+        const DecisionTable table =
+            make_decision_table(settings, VendorKind::openmpi, collective, *layout.placement, false);
+        EXPECT_TRUE(decide(table, 8).what.starts_with(what)) << decide(table, 8).what;
+    }
+}
+
 TEST(TableDecisions, HaveANextBestForOperationsThatTheFirstCannotRun) {
     Settings settings;
     settings.table = std::make_shared<const Table>(parse_well(

@@ -23,7 +23,8 @@ std::vector<std::string> others_of(const Settings& settings, Collective collecti
                                    bool has_shared_memory, std::uint64_t bytes) {
     const DecisionTable usual =
         make_decision_table(settings, VendorKind::mpich, collective, placement, has_shared_memory);
-    const TrialTable table = make_trial_table(settings, collective, placement, has_shared_memory, usual);
+    const TrialTable table = make_trial_table(settings, collective, placement,
+                                              has_shared_memory ? NodeMemory::copied_once : NodeMemory::apart, usual);
     std::vector<std::string> names;
     if (const TrialRange* range = trials_at(table, bytes); range != nullptr)
         for (const Decision& each : range->others) names.push_back(each.what);
@@ -99,6 +100,68 @@ TEST(TrialCandidates, ATableSaysWhoIsNextBest) {
     ASSERT_GE(others.size(), 2U);
     EXPECT_EQ(others[0], "vendor");
     EXPECT_TRUE(others[1].starts_with("binomial")) << others[1];
+}
+
+Decision shared(std::uint64_t single_copy) {
+    AlgorithmChoice choice;
+    choice.kind = AlgorithmChoice::Kind::shared;
+    choice.single_copy = single_copy;
+    return decision_of(choice, "a test");
+}
+
+// Who copies once where nobody can, or from another length on, runs the same as who does not: none is tried against itself.
+TEST(TrialCandidates, NobodyIsTriedAgainstItself) {
+    const Layout layout = block_layout({2});
+    const auto others = [&](std::uint64_t usual, NodeMemory memory, std::uint64_t bytes) {
+        const TrialTable table = make_trial_table(with(TuneMode::automatic), Collective::bcast, *layout.placement,
+                                                  memory, {{.decision = shared(usual)}});
+        std::vector<std::string> names;
+        for (const Decision& each : trials_at(table, bytes)->others) names.push_back(each.what);
+        return names;
+    };
+    using Names = std::vector<std::string>;
+    EXPECT_EQ(others(0, NodeMemory::copied_once, 1 << 20), (Names{"vendor", "shared:single_copy=32k"}));
+    EXPECT_EQ(others(64 << 10, NodeMemory::copied_once, 1 << 20), (Names{"vendor", "shared"}));
+    EXPECT_EQ(others(0, NodeMemory::copied_once, 1 << 10), Names{"vendor"});
+    EXPECT_EQ(others(0, NodeMemory::shared, 1 << 20), Names{"vendor"});
+    EXPECT_EQ(others(64 << 10, NodeMemory::shared, 1 << 20), Names{"vendor"});
+}
+
+// What other jobs have found fastest is where a place begins; where that cannot be had, with what is usual.
+TEST(TrialCandidates, APlaceBeginsWithACandidateThatIsThere) {
+    const Layout layout = block_layout({4});
+    std::vector<std::string> mistakes;
+    Settings settings = with(TuneMode::automatic);
+    settings.learned = std::make_shared<const Table>(parse_table(
+        R"({"format": "libhcoll table", "version": 1, "entries": [
+            {"collective": "bcast", "nodes": 1, "ranks_per_node": 4, "bytes": 1048576, "choice": "shared:single_copy=32k",
+             "seconds": 1e-5, "vendor_seconds": 3e-5}]})",
+        "t", mistakes));
+    ASSERT_TRUE(mistakes.empty()) << mistakes.front();
+    for (const NodeMemory memory : {NodeMemory::apart, NodeMemory::shared, NodeMemory::copied_once}) {
+        const TrialTable table = make_trial_table(settings, Collective::bcast, *layout.placement, memory,
+                                                  {{.decision = memory == NodeMemory::apart ? Decision{} : shared(0)}});
+        for (const TrialRange& range : table) EXPECT_LE(range.first, static_cast<int>(range.others.size()));
+        const TrialRange* range = trials_at(table, 1 << 20);
+        if (memory != NodeMemory::copied_once) {
+            EXPECT_TRUE(range == nullptr || range->first == PlaceLearning::usual);
+            continue;
+        }
+        ASSERT_NE(range, nullptr);
+        EXPECT_EQ(range->first, 2);
+        EXPECT_EQ(range->others[1].what, "shared:single_copy=32k");
+    }
+}
+
+// `shared` over several nodes is as if nobody had asked for it.
+TEST(TrialCandidates, ASettingThatCannotBeHadIsNone) {
+    Settings settings = with(TuneMode::automatic);
+    ASSERT_FALSE(
+        parse_choice(Collective::bcast, "shared", settings.choices[static_cast<std::size_t>(Collective::bcast)]));
+    const Layout one = block_layout({4});
+    EXPECT_TRUE(others_of(settings, Collective::bcast, *one.placement, true, 1000).empty());
+    const Layout several = block_layout({4, 4});
+    EXPECT_FALSE(others_of(settings, Collective::bcast, *several.placement, false, 1000).empty());
 }
 
 TEST(TrialCandidates, BlocksAreTriedInAMachinesFirstWeekOnly) {

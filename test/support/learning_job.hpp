@@ -61,6 +61,7 @@ public:
         ++calls_;
         const double scale = options_.seconds(collective, bytes, 0, calls_);
         for (double& now : now_) now += options_.skew * scale * unit();
+        if (collective == Collective::bcast && learning_[0].rests_bcast()) return rest(root);
         // As the library's calls are (bcast_of_node, learned_turn): those that may go by are not looked at, and the place of a Bcast is known when it has begun.
         std::vector<bool> may_time;
         std::vector<bool> goes_by;
@@ -143,6 +144,18 @@ private:
             else
                 now = last + takes;
         }
+    }
+
+    // A Bcast of which nobody is told anything: the usual one, which is the vendor's.
+    int rest(int root) {
+        for (Learning& each : learning_) {
+            EXPECT_TRUE(each.rests_bcast());
+            if (!each.may_go_by(Collective::bcast)) each.count_call();
+        }
+        const double takes = options_.seconds(Collective::bcast, 0, PlaceLearning::usual, calls_);
+        run(Collective::bcast, root, takes);
+        spent_ += takes;
+        return PlaceLearning::usual;
     }
 
     void agree() {

@@ -97,7 +97,7 @@ private:
     std::shared_ptr<const Placement> find_placement() const;
     DecisionTables make_decisions(const Placement& placement, bool has_shared_memory) const;
     NonblockingTables make_nonblocking_decisions(const Placement& placement, int ranks_of_node) const;
-    TrialTables make_trials(const Placement& placement, bool has_shared_memory) const;
+    TrialTables make_trials(const Placement& placement, NodeMemory memory) const;
     const char* make();
     const char* make_in_room();
     // Do the processes follow one another in MPI_COMM_WORLD?
@@ -116,6 +116,7 @@ private:
     void make_around_duplicate();
     MPI_Comm make_leaders();
     void make_carriers();
+    void make_trials_again(NodeMemory memory);
     bool keep();
     void learn_facts();
     void compare_clocks();

@@ -37,7 +37,8 @@ const char* SetUp::find_facts() {
         nonblocking_ = make_nonblocking_decisions(placement, ranks_of_node);
         // Nobody pays for finding out who could be tried before it is used enough for that.
         may_try = all_[too_few_calls] == 0 || !is_only_to_learn();
-        if (may_try) trials_ = make_trials(placement, shares_memory);
+        // Whether copies can be made once is known when there is a segment.
+        if (may_try) trials_ = make_trials(placement, shares_memory ? NodeMemory::copied_once : NodeMemory::apart);
         left_to_vendor.fill(vendor_without_progress());
     });
     if (is_true_anywhere(!has_memory)) return reason::no_memory;
@@ -79,12 +80,11 @@ DecisionTables SetUp::make_decisions(const Placement& placement, bool has_shared
     return decisions;
 }
 
-TrialTables SetUp::make_trials(const Placement& placement, bool has_shared_memory) const {
+TrialTables SetUp::make_trials(const Placement& placement, NodeMemory memory) const {
     const OwnArithmetic own;
     TrialTables trials;
     for (std::size_t i = 0; i < collective_count; ++i)
-        trials[i] =
-            make_trial_table(settings(), static_cast<Collective>(i), placement, has_shared_memory, blocking_[i]);
+        trials[i] = make_trial_table(settings(), static_cast<Collective>(i), placement, memory, blocking_[i]);
     return trials;
 }
 

@@ -176,7 +176,8 @@ void SetUp::compare_clocks() {
 // What its calls run is decided, and its group has it: the same on all ranks, after which nothing can fail on one of them alone.
 bool SetUp::keep() {
     std::list<ProcessGroup::Part> part;
-    const bool has_memory = has_memory_for([&] {
+    // What failed on this rank alone it must not learn: the others would take it for what they know.
+    const bool has_memory = !has_failed_ && has_memory_for([&] {
         facts_.decisions = std::make_shared<const CallDecisions>(std::move(blocking_), std::move(nonblocking_),
                                                                  std::move(trials_), *facts_.placement);
         own_->decisions = facts_.decisions;
@@ -185,7 +186,7 @@ bool SetUp::keep() {
         learn_facts();
         part.emplace_back();
     });
-    if (is_true_anywhere(has_failed_ || !has_memory)) return false;
+    if (is_true_anywhere(!has_memory)) return false;
     compare_clocks();
     tags_.use_up();
     part.front().own = std::move(own_);
@@ -259,7 +260,7 @@ void SetUp::make_carriers() {
     if ((use.collectives || use.messages) && !make_segment(use) && use.collectives)
         has_failed_ = !has_memory_for([&] {
             blocking_ = make_decisions(placement, false);
-            trials_ = make_trials(placement, false);
+            trials_ = make_trials(placement, NodeMemory::apart);
         });
     const bool wants_single_copy =
         own_->node != nullptr &&
@@ -269,14 +270,11 @@ void SetUp::make_carriers() {
     // Threads must not use the memory that copies pass through at the same time.
     const std::shared_ptr<PeerMemory> proven = has_facts() && all_[apart] == 0 ? facts_.copies : nullptr;
     facts_.copies = proven;
-    if (wants_single_copy && proven != nullptr) {
+    if (!wants_single_copy) return;
+    if (proven != nullptr)
         own_->node->adopt_single_copy(proven);
-    } else if (!wants_single_copy || !find_single_copy(settings().single_copy)) {
-        for (TrialTable& table : trials_)
-            for (TrialRange& range : table)
-                std::erase_if(range.others, [](const Decision& each) { return each.single_copy != 0; });
-        return;
-    }
+    else if (!find_single_copy(settings().single_copy))
+        return make_trials_again(NodeMemory::shared);
     // What the rules say is for cores that are far apart. Whom a setting or a table asks for it gets it. What learning tries is timed there.
     const auto for_copies_of_rules = [&](auto&& do_it) {
         for (std::size_t i = 0; i < collective_count; ++i)
@@ -288,8 +286,20 @@ void SetUp::make_carriers() {
     for_copies_of_rules([&](const Decision&) { is_any_of_rule = true; });
     if (has_facts() || settings().single_copy != SingleCopyWay::automatic || !is_any_of_rule || is_single_copy_faster())
         return;
-    has_failed_ =
+    has_failed_ |=
         !has_memory_for([&] { for_copies_of_rules([](Decision& decision) { decision.do_without_single_copy(); }); });
+    make_trials_again(NodeMemory::copied_once);
+}
+
+// Candidates go by what is usual, and by how ranks reach one another's memory: where either has turned out to be another one. Those that are known were made
+// when that was known, too.
+void SetUp::make_trials_again(NodeMemory memory) {
+    const auto tries_single_copies = [&] {
+        return is_any_decision({}, trials_, [](const Decision& decision) { return decision.single_copy != 0; });
+    };
+    if (has_facts() && (memory == NodeMemory::copied_once || !tries_single_copies())) return;
+    if (std::all_of(trials_.begin(), trials_.end(), [](const TrialTable& table) { return table.empty(); })) return;
+    has_failed_ |= !has_memory_for([&] { trials_ = make_trials(*facts_.placement, memory); });
 }
 
 }  // namespace hcoll
