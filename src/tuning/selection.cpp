@@ -134,8 +134,8 @@ DecisionTable with_machine_table(const Settings& settings, const TableCall& call
 }
 
 // Where bits are to be the same for any placement: what an algorithm is replaced by, if it does not give that.
-std::optional<Decision> reproducible_decision(const Settings& settings, Collective collective) {
-    const AlgorithmChoice& choice = settings.choice(collective);
+std::optional<Decision> reproducible_decision(const Settings& settings, Collective collective,
+                                              const AlgorithmChoice& choice) {
     if (!settings.reproducible || !is_reduction(collective) || choice.kind == AlgorithmChoice::Kind::vendor)
         return std::nullopt;
     if (choice.kind == AlgorithmChoice::Kind::own && !choice.algorithm->bits_need_placement) return std::nullopt;
@@ -183,9 +183,10 @@ void Decision::shorten_segments(std::uint64_t most_bytes) {
 
 DecisionTable make_nonblocking_table(const Settings& settings, VendorKind vendor, Collective collective,
                                      const Placement& placement, int progress_cores) {
-    if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};
     const auto index = static_cast<std::size_t>(collective);
     const AlgorithmChoice& choice = settings.nonblocking_choices[index];
+    if (auto decision = reproducible_decision(settings, collective, choice))
+        return {{.decision = std::move(*decision)}};
     const auto split = [&](Decision& decision) {
         decision.choose_split(placement.ranks(), placement.nodes() * progress_cores);
     };
@@ -225,8 +226,9 @@ DecisionTable make_nonblocking_table(const Settings& settings, VendorKind vendor
 
 DecisionTable make_decision_table(const Settings& settings, VendorKind vendor, Collective collective,
                                   const Placement& placement, bool has_shared_memory) {
-    if (auto decision = reproducible_decision(settings, collective)) return {{.decision = std::move(*decision)}};
     const AlgorithmChoice& choice = settings.choice(collective);
+    if (auto decision = reproducible_decision(settings, collective, choice))
+        return {{.decision = std::move(*decision)}};
     if (settings.sparse) return table_of_neighbors(collective, choice, name_of(collective));
     const bool cannot = choice.kind == AlgorithmChoice::Kind::shared && !has_shared_memory;
     if (choice.kind != AlgorithmChoice::Kind::automatic && !cannot) {

@@ -187,6 +187,14 @@ Problem parse_on_off(std::string_view text, bool& value) {
 
 std::string_view on_off_text(bool value) { return value ? "1" : "0"; }
 
+// A file's or folder's name, or off in any of its words. `is_neither`: what those of on are.
+Problem parse_path(std::string_view text, std::string_view is_neither, std::string& path) {
+    const std::optional<bool> is_on = parse_switch(text);
+    if (is_on == true) return fmt::format("'{}' is {} (of one that is called so: ./{})", text, is_neither, text);
+    path = is_on == false ? "off" : std::string(text);
+    return std::nullopt;
+}
+
 Problem parse_number(std::string_view text, std::uint64_t minimum, std::uint64_t maximum, std::uint64_t& value) {
     const auto parsed = parse_size(text);
     if (!parsed || *parsed < minimum || *parsed > maximum)
@@ -214,8 +222,11 @@ const std::vector<Setting>& registry() {
          "(share/libhcoll/tables)",
          true,
          [](Settings& settings, std::string_view text) -> Problem {
-             settings.table_file = text;
-             return std::nullopt;
+             if (to_lower(text) == "auto") {
+                 settings.table_file = "auto";
+                 return std::nullopt;
+             }
+             return parse_path(text, "neither auto nor off nor the name of a file", settings.table_file);
          },
          [](const Settings& settings) { return settings.table_file; }},
         {"LIBHCOLL_RULES", "rules", "measured or model",
@@ -245,8 +256,7 @@ const std::vector<Setting>& registry() {
         {"LIBHCOLL_LEARN", "file", "off, or the name of a file",
          "where what was learned is kept: a table, which the next run begins with. Rank 0 reads and writes it", true,
          [](Settings& settings, std::string_view text) -> Problem {
-             settings.learn_file = text;
-             return std::nullopt;
+             return parse_path(text, "neither off nor the name of a file", settings.learn_file);
          },
          [](const Settings& settings) { return settings.learn_file; }},
         {"LIBHCOLL_BITS", "promise", "fixed or free",
@@ -303,12 +313,7 @@ const std::vector<Setting>& registry() {
          "that was killed had noted is there, too",
          true,
          [](Settings& settings, std::string_view text) -> Problem {
-             const std::optional<bool> is_on = parse_switch(text);
-             if (is_on == true)
-                 return fmt::format("'{}' is neither off nor the name of a folder (of one that is called so: ./{})",
-                                    text, text);
-             settings.trace_folder = is_on == false ? "off" : std::string(text);
-             return std::nullopt;
+             return parse_path(text, "neither off nor the name of a folder", settings.trace_folder);
          },
          [](const Settings& settings) { return settings.trace_folder; }},
         {"LIBHCOLL_TRACE_MEMORY", "size", "64k to 4G",
@@ -603,17 +608,19 @@ Settings parse_settings(const Environment& environment, std::vector<std::string>
         if (const Problem problem = setting.parse(settings, value))
             warnings.push_back(fmt::format("{}: {}; {} stays in force", name, *problem, setting.text(settings)));
     }
-    for (std::size_t i = 0; i < collective_count; ++i) {
-        const auto collective = static_cast<Collective>(i);
-        const AlgorithmChoice& choice = settings.choices[i];
+    const auto check_bits = [&](std::string_view name, Collective collective, const AlgorithmChoice& choice) {
         const bool shared = choice.kind == AlgorithmChoice::Kind::shared && is_reduction(collective);
         const bool moves = choice.kind == AlgorithmChoice::Kind::own && choice.algorithm->bits_need_placement;
         if (settings.reproducible && (shared || moves))
             warnings.push_back(
                 fmt::format("LIBHCOLL_{}: {} gives other bits for other placements; LIBHCOLL_REPRODUCIBLE=1 runs "
                             "reproducible instead",
-                            to_upper(name_of(collective)), shared ? "shared" : choice.algorithm->name));
-    }
+                            to_upper(name), shared ? "shared" : choice.algorithm->name));
+    };
+    for (std::size_t i = 0; i < collective_count; ++i)
+        check_bits(name_of(static_cast<Collective>(i)), static_cast<Collective>(i), settings.choices[i]);
+    for (std::size_t i = 0; i < nonblocking_count; ++i)
+        check_bits(nonblocking_names[i], static_cast<Collective>(i), settings.nonblocking_choices[i]);
     if (settings.sparse && settings.reproducible) {
         warnings.emplace_back(
             "LIBHCOLL_SPARSE: what LIBHCOLL_REPRODUCIBLE=1 runs talks to more than neighbors; 0 is in force");

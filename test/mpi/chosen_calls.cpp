@@ -71,6 +71,10 @@ int main(int argc, char** argv) {
             ask(comm, "libhcoll_allreduce", choice);
             use(comm);
         }
+        // What is not said anew stays as it is.
+        ask(comm, "libhcoll_bcast", "chain:segment=3k");
+        ask(comm, "libhcoll_allreduce", "ring");
+        use(comm);
         // Mistakes, which a sentence names, change nothing.
         ask(comm, "libhcoll_bcast", "chian");
         ask(comm, "libhcoll_boadcast", "chain");

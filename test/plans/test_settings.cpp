@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/letters.hpp"
 #include "tuning/rules.hpp"
 #include "tuning/selection.hpp"
@@ -117,6 +119,27 @@ TEST(SettingsText, WhatModuleFilesSetIsNoMistake) {
     EXPECT_EQ(warnings, std::vector<std::string>());
     parse({{"LIBHCOLL_ROOTS", "2"}}, warnings);
     EXPECT_EQ(warnings.size(), 1U);
+}
+
+// Where a file or folder may be named, no word for off is taken for one.
+TEST(SettingsText, FilesAreOffInAnyWord) {
+    const std::array<std::pair<const char*, std::string Settings::*>, 3> files = {
+        {{"LIBHCOLL_LEARN", &Settings::learn_file},
+         {"LIBHCOLL_TABLE", &Settings::table_file},
+         {"LIBHCOLL_TRACE", &Settings::trace_folder}}};
+    for (const auto& [name, value] : files) {
+        std::vector<std::string> warnings;
+        for (const char* off : {"off", "OFF", "0", "no", "false"})
+            EXPECT_EQ(parse({{name, off}}, warnings).*value, "off") << name << '=' << off;
+        EXPECT_EQ(parse({{name, "./0"}}, warnings).*value, "./0");
+        EXPECT_TRUE(warnings.empty());
+        EXPECT_EQ(parse({{name, "1"}}, warnings).*value, Settings{}.*value);
+        ASSERT_EQ(warnings.size(), 1U);
+        EXPECT_NE(warnings[0].find("nor the name of a f"), std::string::npos);
+    }
+    std::vector<std::string> warnings;
+    EXPECT_EQ(parse({{"LIBHCOLL_TABLE", "Auto"}}, warnings).table_file, "auto");
+    EXPECT_TRUE(warnings.empty());
 }
 
 TEST(SettingsText, CoresAreReadAndWritten) {
@@ -330,6 +353,28 @@ TEST(Selection, AmongNeighborsRunsWhatKeepsToThem) {
             check(make_nonblocking_table(settings, VendorKind::openmpi, collective, placement, 1), collective,
                   collective == Collective::reduce ? "split_tree" : "");
     }
+}
+
+// A non-blocking call goes by its own setting, and by none of the blocking one's.
+TEST(Selection, TheSameBitsForAnyPlacementAlsoInTheBackground) {
+    const Placement placement({{0, 0, 0}, {0, 0, 0}, {1, 0, 0}, {1, 0, 0}});
+    const auto what_runs = [&](const Environment& environment, std::size_t warned_of = 0) {
+        std::vector<std::string> warnings;
+        const Settings settings = parse(environment, warnings);
+        EXPECT_EQ(warnings.size(), warned_of);
+        const DecisionTable table =
+            make_nonblocking_table(settings, VendorKind::openmpi, Collective::allreduce, placement, 1);
+        return decide(table, 1 << 20).what;
+    };
+    const auto is_reproducible = [](const std::string& what) { return what.starts_with("reproducible"); };
+    EXPECT_TRUE(is_reproducible(what_runs({{"LIBHCOLL_REPRODUCIBLE", "1"}})));
+    EXPECT_TRUE(
+        is_reproducible(what_runs({{"LIBHCOLL_REPRODUCIBLE", "1"}, {"LIBHCOLL_ALLREDUCE", "recursive_doubling"}})));
+    EXPECT_TRUE(is_reproducible(what_runs({{"LIBHCOLL_REPRODUCIBLE", "1"}, {"LIBHCOLL_ALLREDUCE", "vendor"}})));
+    EXPECT_TRUE(is_reproducible(what_runs({{"LIBHCOLL_REPRODUCIBLE", "1"}, {"LIBHCOLL_IALLREDUCE", "ring"}}, 1)));
+    EXPECT_EQ(what_runs({{"LIBHCOLL_REPRODUCIBLE", "1"}, {"LIBHCOLL_IALLREDUCE", "vendor"}}), "vendor");
+    EXPECT_TRUE(what_runs({{"LIBHCOLL_REPRODUCIBLE", "1"}, {"LIBHCOLL_IALLREDUCE", "recursive_doubling"}})
+                    .starts_with("recursive_doubling"));
 }
 
 TEST(Settings, NeighborsAndTheSameBitsForAnyPlacementExcludeEachOther) {

@@ -16,6 +16,10 @@ namespace {
 constexpr std::string_view prefix = "libhcoll_";
 constexpr const char* by_info = "MPI_Comm_set_info";
 
+bool is_asked_for(const std::optional<AlgorithmChoice>& choice) {
+    return choice && choice->kind != AlgorithmChoice::Kind::automatic;
+}
+
 }  // namespace
 
 ChosenCalls ChosenCalls::of(MPI_Info info, std::vector<std::string>& mistakes) {
@@ -45,10 +49,16 @@ ChosenCalls ChosenCalls::of(MPI_Info info, std::vector<std::string>& mistakes) {
             continue;
         }
         chosen.text_ += fmt::format("{}={};", name, short_choice_text(choice));
-        if (choice.kind == AlgorithmChoice::Kind::automatic) continue;
         (call->is_nonblocking ? chosen.nonblocking_[index] : chosen.blocking_[index]) = choice;
     }
     return chosen;
+}
+
+void ChosenCalls::add(const ChosenCalls& later) {
+    for (std::size_t i = 0; i < collective_count; ++i)
+        if (later.blocking_[i]) blocking_[i] = later.blocking_[i];
+    for (std::size_t i = 0; i < nonblocking_count; ++i)
+        if (later.nonblocking_[i]) nonblocking_[i] = later.nonblocking_[i];
 }
 
 std::uint64_t ChosenCalls::hash() const { return fnv1a(text_); }
@@ -59,7 +69,7 @@ std::shared_ptr<const CallDecisions> ChosenCalls::over(const CallDecisions& usua
     DecisionTables blocking = usual.blocking;
     NonblockingTables nonblocking = usual.nonblocking;
     for (std::size_t i = 0; i < collective_count; ++i) {
-        if (!blocking_[i]) continue;
+        if (!is_asked_for(blocking_[i])) continue;
         Decision decision = decision_of(*blocking_[i], by_info);
         if (decision.shared && own.node == nullptr) {
             mistakes.push_back(
@@ -71,7 +81,7 @@ std::shared_ptr<const CallDecisions> ChosenCalls::over(const CallDecisions& usua
     }
     const Placement& placement = *own.placement;
     for (std::size_t i = 0; i < nonblocking_count; ++i) {
-        if (!nonblocking_[i]) continue;
+        if (!is_asked_for(nonblocking_[i])) continue;
         Decision decision = decision_of(*nonblocking_[i], by_info);
         constexpr int of_the_world = 0;  // which the process knows
         decision.choose_split(placement.ranks(), placement.nodes() * Background::get().progress_cores(of_the_world));

@@ -3,7 +3,7 @@
 //
 //   libhcoll_<call> = a choice as LIBHCOLL_<CALL> takes it (libhcoll_bcast = chain:segment=64k), or auto
 //
-// It goes before settings, tables and rules. MPI wants what an implementation uses to be the same on all processes (MPI 4.0, section
+// It goes before settings, tables and rules, and holds until the same key says otherwise: auto takes it back. MPI wants what an implementation uses to be the same on all processes (MPI 4.0, section
 // 7.4.4); where it is not, nothing changes.
 #pragma once
 
@@ -23,13 +23,16 @@ public:
     // What is wrong with a key or its value becomes a sentence, and the key counts as if it were not there.
     static ChosenCalls of(MPI_Info info, std::vector<std::string>& mistakes);
     bool is_empty() const { return text_.empty(); }
-    // Tells one from another.
+    // What was asked for later, on top of this.
+    void add(const ChosenCalls& later);
+    // Tells one from another, of those that of() gives.
     std::uint64_t hash() const;
     // `own` is what they run on: what it cannot, is named and left as `usual` has it.
     std::shared_ptr<const CallDecisions> over(const CallDecisions& usual, const OwnAlgorithms& own,
                                               std::vector<std::string>& mistakes) const;
 
 private:
+    // None, or automatic: not asked for.
     std::array<std::optional<AlgorithmChoice>, collective_count> blocking_;
     std::array<std::optional<AlgorithmChoice>, nonblocking_count> nonblocking_;
     std::string text_;

@@ -274,7 +274,11 @@ void Communicator::choose(const ChosenCalls& chosen) {
     }
     std::vector<std::string> mistakes;
     if (own_->usual_decisions == nullptr) own_->usual_decisions = own_->decisions;
-    own_->decide_by(chosen.over(*own_->usual_decisions, *own_, mistakes));
+    if (chosen_ == nullptr) chosen_ = std::make_shared<ChosenCalls>();
+    chosen_->add(chosen);
+    (void)chosen.over(*own_->usual_decisions, *own_, mistakes);
+    std::vector<std::string> told_before;
+    own_->decide_by(chosen_->over(*own_->usual_decisions, *own_, told_before));
     vendor_only_ = own_->decisions->vendor_only;
     nonblocking_vendor_only_ = own_->decisions->nonblocking_vendor_only;
     if (rank_ == 0)
@@ -396,6 +400,7 @@ void Communicator::retire() {
     Communicator* expected = this;
     recent_.get()[recent_index(key)].compare_exchange_strong(expected, nullptr);
     handle_ = MPI_COMM_NULL;
+    chosen_ = nullptr;
     if (watched_as_ != WatchRecord::unknown)
         WatchRecord::get()->forget(std::exchange(watched_as_, WatchRecord::unknown));
     Registry::put(known.unused, *this);

@@ -205,6 +205,7 @@ private:
     Mode mode_ = Mode::counting;
     std::array<const char*, collective_count> vendor_only_{};  // why no message of that collective runs here
     std::array<const char*, nonblocking_count> nonblocking_vendor_only_{};  // the same of the non-blocking ones
+    std::shared_ptr<ChosenCalls> chosen_;                                   // by MPI_Comm_set_info so far
     const char* why_vendor_ = nullptr;
     const char* why_counting_ = nullptr;
     MPI_Comm handle_ = MPI_COMM_NULL;
