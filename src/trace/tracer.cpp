@@ -11,11 +11,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
+#include "base/monotonic_clock.hpp"
 #include "trace/trace_text.hpp"
 
 namespace hcoll {
@@ -43,11 +43,7 @@ std::optional<std::string> problem(std::string_view what, int number) {
 
 }  // namespace
 
-std::uint64_t Tracer::now() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
+std::uint64_t Tracer::now() { return monotonic_nanoseconds(); }
 
 std::optional<std::string> Tracer::open(const SetUp& set_up) {
     const std::uint64_t records = std::max<std::uint64_t>(set_up.bytes / sizeof(TraceRecord), 64);

@@ -344,6 +344,10 @@ void failing(const NamedCommunicator& world, std::uint64_t seed) {
     require(is_from_nobody(), "MPI_Sendrecv from MPI_PROC_NULL");
     check(MPI_Sendrecv_replace(&nothing, 1, MPI_INT, MPI_PROC_NULL, 3, MPI_PROC_NULL, 3, world.comm, &status));
     require(is_from_nobody(), "MPI_Sendrecv_replace from MPI_PROC_NULL");
+    MPI_Message message = MPI_MESSAGE_NULL;
+    check(MPI_Mprobe(MPI_PROC_NULL, 3, world.comm, &message, MPI_STATUS_IGNORE));
+    check(MPI_Mrecv(&nothing, 1, MPI_INT, &message, &status));
+    require(is_from_nobody() && message == MPI_MESSAGE_NULL, "MPI_Mrecv from MPI_PROC_NULL");
     call->wait();
     if (last == 0) return;
 

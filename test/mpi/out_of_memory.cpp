@@ -6,6 +6,7 @@
 //   --at birth    where they are made
 //   --lasting     all that follow fail, too, until the call is over
 //   --known       another communicator of the same processes is in use
+//   --learn       the next communicator of the same processes makes so many calls that candidates are tried
 #include "../support/program.hpp"
 
 #include <dlfcn.h>
@@ -80,6 +81,7 @@ struct Case {
     bool is_at_birth;
     bool is_lasting;
     bool is_known;
+    bool learns;
     Shim shim;
 };
 
@@ -113,7 +115,7 @@ std::uint64_t set_up_with_failure(const Program& program, const Case& how, int v
     // What the next one of these processes knows by then must be the same on all ranks.
     check(MPI_Comm_split(MPI_COMM_WORLD, 0, key, &comm));
     use(comm, program.size());
-    learn_on(comm);
+    if (how.learns) learn_on(comm);
     check(MPI_Comm_free(&comm));
     return seen;
 }
@@ -136,6 +138,7 @@ int main(int argc, char** argv) {
     const Case how{.is_at_birth = program.options().text("--at", "call") == "birth",
                    .is_lasting = program.options().flag("--lasting"),
                    .is_known = program.options().flag("--known"),
+                   .learns = program.options().flag("--learn"),
                    .shim = {.fail = find<void(std::uint64_t, std::uint64_t)>("hcoll_test_fail_allocations"),
                             .end = find<std::uint64_t()>("hcoll_test_end_failing")}};
     program.options().reject_rest();

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <csignal>
+#include <ctime>
 
 #include <cstring>
 #include <deque>
@@ -227,6 +228,21 @@ TEST(InBackground, TheThreadTakesNoSignalsAndKeepsToItsCores) {
     sigset_t after;
     pthread_sigmask(SIG_BLOCK, nullptr, &after);
     EXPECT_EQ(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM)) << "the maker's own signals";
+}
+
+// A process of sessions has a thread after the other: each sleeps while there is nothing to move.
+TEST(InBackground, ASecondThreadSleeps) {
+    InFlight in_flight;
+    { const ProgressThread first(in_flight, {}, false); }
+    const ProgressThread second(in_flight, {}, false);
+    const auto used = [] {
+        timespec time{};
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+        return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+    };
+    const auto before = used();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_LT(used() - before, 30'000'000);
 }
 
 TEST(InBackground, CoresThatDoNotExistBindNothing) {

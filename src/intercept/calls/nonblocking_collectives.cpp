@@ -25,7 +25,7 @@ int nonblocking(std::string_view name, MPI_Comm comm, Count count, MPI_Datatype 
                           ? reason::first_calls
                           : communicator->why_vendor_nonblocking(collective);
     const Decision* decision = nullptr;
-    if (why == nullptr && !Background::get().is_possible()) why = reason::no_progress;  // all are in MPI_Finalize
+    if (why == nullptr && !Background::get().is_possible_now()) why = reason::no_progress;  // all are in MPI_Finalize
     if (why == nullptr) {
         Screening screening = screen(*communicator);
         // MPICH looks at it, Open MPI writes to it.

@@ -64,14 +64,19 @@ int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination
                      int receive_tag, MPI_Comm comm, MPI_Status* status) {
     int bytes = 0;
     int result = mpi.Pack_size(count, type, comm, &bytes);
+    if (result != MPI_SUCCESS) return result;
+    // Of more than an int counts, some MPI libraries say that it is less than nothing, and others that it is little.
+    const bool is_counted = bytes >= 0 && static_cast<std::uint64_t>(count) * type_size(type) <= INT_MAX;
     std::vector<std::byte> copy;
     try {
-        if (result == MPI_SUCCESS) copy.resize(static_cast<std::size_t>(bytes));
+        if (is_counted) copy.resize(static_cast<std::size_t>(bytes));
     } catch (const std::bad_alloc&) {
         return onward.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
     }
+    if (!is_counted)
+        return onward.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
     int packed = 0;
-    if (result == MPI_SUCCESS) result = mpi.Pack(buffer, count, type, copy.data(), bytes, &packed, comm);
+    result = mpi.Pack(buffer, count, type, copy.data(), bytes, &packed, comm);
     if (result != MPI_SUCCESS) return result;
     PostedReceive receiving;
     MPI_Request sending = MPI_REQUEST_NULL;
@@ -80,6 +85,9 @@ int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination
     result = mpi.Isend(copy.data(), packed, MPI_PACKED, destination, send_tag, comm, &sending);
     return result != MPI_SUCCESS ? result : finish_both(sending, receiving, source, status);
 }
+
+// Such a receive is over at once; MPICH gives it the status of one from nobody where it is a blocking one only.
+bool is_from_nobody(const MPI_Message* message) { return message != nullptr && *message == MPI_MESSAGE_NO_PROC; }
 
 // Has the program attached a buffer that the MPI library makes (MPI 4.1, section 3.6)? Of its messages MPICH (4.2 to 5.0) says that they have left
 // when it is asked first, whether they have or not.
@@ -272,6 +280,7 @@ int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mes
 }
 
 int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+    if (is_from_nobody(message)) return onward.Mrecv(buffer, count, type, message, status);
     return apart(
         status, [&](MPI_Request* request) { return mpi.Imrecv(buffer, count, type, message, request); },
         [&] { return onward.Mrecv(buffer, count, type, message, status); });
@@ -406,6 +415,7 @@ int wrap_Sendrecv_replace_c(void* buffer, MPI_Count count, MPI_Datatype type, in
 }
 
 int wrap_Mrecv_c(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+    if (is_from_nobody(message)) return onward.Mrecv_c(buffer, count, type, message, status);
     return apart(
         status, [&](MPI_Request* request) { return mpi.Imrecv_c(buffer, count, type, message, request); },
         [&] { return onward.Mrecv_c(buffer, count, type, message, status); });

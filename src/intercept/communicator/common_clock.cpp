@@ -3,9 +3,9 @@
 
 #include <array>
 #include <cmath>
-#include <ctime>
 #include <limits>
 
+#include "base/monotonic_clock.hpp"
 #include "intercept/process/abort_job.hpp"
 #include "progress/engine/simulation.hpp"
 
@@ -33,9 +33,7 @@ int receive(void* data, int numbers, int from, int tag, MPI_Comm communicator) {
 
 std::uint64_t CommonClock::raw_now() {
     if constexpr (is_simulated) return simulated_nanoseconds();
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * nanoseconds_of_second + static_cast<std::uint64_t>(time.tv_nsec);
+    return monotonic_nanoseconds();
 }
 
 bool CommonClock::is_old() const { return is_compared_ && raw_now() - compared_at_ > old_after; }

@@ -209,7 +209,7 @@ void ProcessGroups::free_parts(IsIt&& is_it) {
 
 void ProcessGroups::free_unknown() {
     free_parts([](const ProcessGroup& group, const ProcessGroup::Part& part) {
-        return !group.who_ && part.user == nullptr && part.own->is_idle();
+        return !group.who_ && part.user == nullptr && !part.is_reserved && part.own->is_idle();
     });
 }
 

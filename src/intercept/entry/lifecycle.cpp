@@ -60,6 +60,7 @@ int wrap_Finalize() {
     Background::get().leave();
     if (!Process::get().has_session()) forget_type_layouts();
     Communicator::forget_key();
+    const Background::Finalizing finalizing;
     return onward.Finalize();
 }
 

@@ -16,6 +16,7 @@
 namespace hcoll {
 
 Background* Background::instance_ = nullptr;
+thread_local PerProcess<bool> Background::is_finalizing_;
 
 namespace {
 

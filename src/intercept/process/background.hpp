@@ -21,6 +21,7 @@
 
 #include "progress/background/in_flight.hpp"
 #include "progress/background/progress_thread.hpp"
+#include "progress/engine/per_process.hpp"
 #include "progress/network/vendor.hpp"
 #include "tuning/settings.hpp"
 
@@ -75,8 +76,20 @@ public:
     // decided: ranks have agreed on communicators by it. Returns a sentence, once, where what was set cannot be had.
     std::string start(int given);
 
+    // Around the vendor's MPI_Finalize, in which functions of the application may be called. Nothing begins there any more, also on ranks that have a
+    // session, and so something that moves it: others have none.
+    class Finalizing {
+    public:
+        Finalizing() { is_finalizing_.get() = true; }
+        ~Finalizing() { is_finalizing_.get() = false; }
+        Finalizing(const Finalizing&) = delete;
+        Finalizing& operator=(const Finalizing&) = delete;
+    };
+
     // Can this process move what it begins, as far as is known without trying?
     bool is_possible() const { return mode_ != ProgressMode::off; }
+    // And may this thread begin anything?
+    bool is_possible_now() const { return is_possible() && !is_finalizing_.get(); }
     // The same on a communicator whose processes have, or have not, all agreed in MPI_Init: where calls have to be taken apart,
     // all of them have to do it with collectives.
     bool is_possible_on(bool within_world) const;
@@ -98,6 +111,7 @@ private:
     bool start_thread(int ranks_of_node, bool speaks);
 
     static Background* instance_;
+    static thread_local PerProcess<bool> is_finalizing_;
     const ProgressMode asked_mode_;
     const std::vector<int> cores_;
     std::atomic<ProgressMode> mode_{ProgressMode::off};  // automatic no more

@@ -18,7 +18,11 @@ public:
     }
     ~ErrorsReturn() {
         if (!is_set_) return;
-        mpi.Comm_set_errhandler(communicator_, handler_);
+        // Another thread of the application's may have set one meanwhile.
+        MPI_Errhandler now{};
+        const bool is_known = mpi.Comm_get_errhandler(communicator_, &now) == MPI_SUCCESS;
+        if (!is_known || now == MPI_ERRORS_RETURN) mpi.Comm_set_errhandler(communicator_, handler_);
+        if (is_known) mpi.Errhandler_free(&now);
         mpi.Errhandler_free(&handler_);
     }
     ErrorsReturn(const ErrorsReturn&) = delete;

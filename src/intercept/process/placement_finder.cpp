@@ -87,8 +87,10 @@ void PlacementFinder::start_world(int rank, int size, const VirtualLayout& layou
         const ErrorsReturn errors_return(MPI_COMM_WORLD);
         MPI_Comm node = make_node_communicator(MPI_COMM_WORLD);
         if (node != MPI_COMM_NULL) {
-            host_ = meet_on_host(node);
-            mpi.Comm_size(node, &ranks_here_);
+            host_ = new Host(meet_on_host(node));
+            int ranks_here = size;
+            mpi.Comm_size(node, &ranks_here);
+            ranks_here_ = ranks_here;
         }
         if (!world) world = gather(MPI_COMM_WORLD, node, rank, size);
         if (node != MPI_COMM_NULL) {

@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "intercept/process/gather_places.hpp"
@@ -39,18 +38,25 @@ public:
     // How many ranks of MPI_COMM_WORLD share this process's host, 0 where that is not known.
     int ranks_here() const { return ranks_here_; }
     // The cores that they share; without a world, those of this process.
-    const HostCores& cores_here() const { return host_ ? host_->cores : local_cores(); }
+    const HostCores& cores_here() const {
+        const Host* host = host_.load(std::memory_order_acquire);
+        return host != nullptr ? host->cores : local_cores();
+    }
 
 private:
     // Without a message; nullptr where ranks have to be asked.
     std::shared_ptr<const Placement> find_locally(const Request& request);
     Placement gather(MPI_Comm communicator, MPI_Comm node, int rank, int size);
-    const Place& place() const { return host_ ? host_->place : local_place(); }
+    const Place& place() const {
+        const Host* host = host_.load(std::memory_order_acquire);
+        return host != nullptr ? host->place : local_place();
+    }
 
-    // What follows is complete when MPI_Init returns.
+    // Complete when MPI_Init returns.
     std::shared_ptr<const Placement> world_;
-    std::optional<Host> host_;
-    int ranks_here_ = 0;
+    // Another thread may be in a call on a session's communicator meanwhile. Never freed.
+    std::atomic<const Host*> host_{nullptr};
+    std::atomic<int> ranks_here_{0};
     std::atomic<bool> has_warned_{false};
 };
 

@@ -161,18 +161,18 @@ void Process::note_session() {
 }
 
 void Process::add_session(Session session) {
-    const std::lock_guard lock(agreeing_);
+    const std::lock_guard lock(listing_sessions_);
     sessions_.push_back(session);
 }
 
 void Process::remove_session(Session session) {
-    const std::lock_guard lock(agreeing_);
+    const std::lock_guard lock(listing_sessions_);
     std::erase(sessions_, session);
 }
 
 bool Process::find_started(MPI_Group& group) {
     if (mpi.Group_from_session_pset == nullptr) return false;
-    const std::lock_guard lock(agreeing_);
+    const std::lock_guard lock(listing_sessions_);
     for (Session session : sessions_)
         if (mpi.Group_from_session_pset(session, "mpi://WORLD", &group) == MPI_SUCCESS) return true;
     return false;
@@ -214,7 +214,12 @@ void Process::start_world(std::string warning) {
     if (rank == 0 && settings.sparse)
         tell_who_does_not_observe(settings, false, "since LIBHCOLL_SPARSE=1 has ranks keep to their neighbors");
     if (observe_calls_ != nullptr && settings.observes_calls()) {
-        has_devices_anywhere_ = is_true_anywhere(DeviceMemory::may_be_any(), MPI_COMM_WORLD);
+        has_devices_anywhere_ = is_true_anywhere(DeviceMemory::has_devices(), MPI_COMM_WORLD);
+        if (rank == 0 && settings.verify != 0 && has_devices_anywhere_)
+            log_line(LogLevel::warn,
+                     "LIBHCOLL_VERIFY: no result is looked at, since a rank's machine has a GPU, in whose memory "
+                     "buffers may be; "
+                     "LIBHCOLL_GPU=off says that none is");
         notes_calls_ = true;
         CallObserver::expect();
         observe_calls_(settings);
@@ -414,7 +419,7 @@ void Process::set_finalize_hook() {
 }
 
 bool Process::has_session() {
-    const std::lock_guard lock(agreeing_);
+    const std::lock_guard lock(listing_sessions_);
     return !sessions_.empty();
 }
 

@@ -144,6 +144,11 @@ void InFlight::wait_for_another(std::chrono::nanoseconds longest) {
                       [&] { return is_interrupted_ || arrivals_ != nullptr || !are_all_left_to_callers(); });
 }
 
+void InFlight::end_interruption() {
+    const std::lock_guard lock(mutex_);
+    is_interrupted_ = false;
+}
+
 void InFlight::interrupt() {
     {
         const std::lock_guard lock(mutex_);

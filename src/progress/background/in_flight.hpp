@@ -72,6 +72,8 @@ public:
     bool are_all_left_to_callers() const { return are_all_left_.load(std::memory_order_relaxed); }
     void wait_for_another(std::chrono::nanoseconds longest);
     void interrupt();
+    // Before another thread begins, where there was one: a process may have one after the other.
+    void end_interruption();
 
 private:
     void put(std::unique_ptr<BackgroundOperation> operation) noexcept;

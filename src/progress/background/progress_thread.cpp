@@ -58,6 +58,7 @@ void wait(const Patience& patience, int looks_in_vain) {
 
 ProgressThread::ProgressThread(InFlight& in_flight, std::vector<int> cores, bool cores_are_spare)
     : in_flight_(in_flight), cores_(std::move(cores)), cores_are_spare_(cores_are_spare) {
+    in_flight_.end_interruption();
     sigset_t all;
     sigset_t before;
     sigfillset(&all);

@@ -4,24 +4,15 @@
 #include <sched.h>
 
 #include <cstdint>
-#include <ctime>
+
+#include "base/monotonic_clock.hpp"
 
 namespace hcoll {
 
-namespace {
-
-std::int64_t now() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-}  // namespace
-
 std::int64_t give_turn() {
-    const std::int64_t before = now();
+    const std::uint64_t before = monotonic_nanoseconds();
     sched_yield();
-    return now() - before;
+    return static_cast<std::int64_t>(monotonic_nanoseconds() - before);
 }
 
 }  // namespace hcoll
