@@ -6,7 +6,6 @@
 //   --at birth    where they are made
 //   --lasting     all that follow fail, too, until the call is over
 //   --known       another communicator of the same processes is in use
-//   --learn       the next communicator of the same processes makes so many calls that candidates are tried
 #include "../support/program.hpp"
 
 #include <dlfcn.h>
@@ -68,20 +67,10 @@ void use(MPI_Comm comm, int ranks) {
     }
 }
 
-// Long enough messages that candidates differ by how they are copied, and calls that all are tried.
-void learn_on(MPI_Comm comm) {
-    std::vector<std::byte> message(64 << 10);
-    for (int call = 0; call < 60; ++call) {
-        check(MPI_Bcast(message.data(), static_cast<int>(message.size()), MPI_BYTE, 0, comm));
-        if (call % 4 == 0) check(MPI_Barrier(comm));
-    }
-}
-
 struct Case {
     bool is_at_birth;
     bool is_lasting;
     bool is_known;
-    bool learns;
     Shim shim;
 };
 
@@ -112,12 +101,6 @@ std::uint64_t set_up_with_failure(const Program& program, const Case& how, int v
     check(MPI_Bcast(&seen, 1, MPI_UINT64_T, order[static_cast<std::size_t>(victim)], comm));
     check(MPI_Comm_free(&comm));
     if (other != MPI_COMM_NULL) check(MPI_Comm_free(&other));
-    if (how.learns) {
-        // What the next one of these processes knows by then must be the same on all ranks.
-        check(MPI_Comm_split(MPI_COMM_WORLD, 0, key, &comm));
-        learn_on(comm);
-        check(MPI_Comm_free(&comm));
-    }
     return seen;
 }
 
@@ -139,7 +122,6 @@ int main(int argc, char** argv) {
     const Case how{.is_at_birth = program.options().text("--at", "call") == "birth",
                    .is_lasting = program.options().flag("--lasting"),
                    .is_known = program.options().flag("--known"),
-                   .learns = program.options().flag("--learn"),
                    .shim = {.fail = find<void(std::uint64_t, std::uint64_t)>("hcoll_test_fail_allocations"),
                             .end = find<std::uint64_t()>("hcoll_test_end_failing")}};
     program.options().reject_rest();
