@@ -65,16 +65,17 @@ int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination
     int bytes = 0;
     int result = mpi.Pack_size(count, type, comm, &bytes);
     if (result != MPI_SUCCESS) return result;
+    const auto pass_on = [&] {
+        return onward.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
+    };
     // Of more than an int counts, some MPI libraries say that it is less than nothing, and others that it is little.
-    const bool is_counted = bytes >= 0 && static_cast<std::uint64_t>(count) * type_size(type) <= INT_MAX;
+    if (bytes < 0 || static_cast<std::uint64_t>(count) * type_size(type) > INT_MAX) return pass_on();
     std::vector<std::byte> copy;
     try {
-        if (is_counted) copy.resize(static_cast<std::size_t>(bytes));
+        copy.resize(static_cast<std::size_t>(bytes));
     } catch (const std::bad_alloc&) {
-        return onward.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
+        return pass_on();
     }
-    if (!is_counted)
-        return onward.Sendrecv_replace(buffer, count, type, destination, send_tag, source, receive_tag, comm, status);
     int packed = 0;
     result = mpi.Pack(buffer, count, type, copy.data(), bytes, &packed, comm);
     if (result != MPI_SUCCESS) return result;

@@ -3,8 +3,8 @@
 //
 //   libhcoll_<call> = a choice as LIBHCOLL_<CALL> takes it (libhcoll_bcast = chain:segment=64k), or auto
 //
-// It goes before settings, tables and rules, and holds until the same key says otherwise: auto takes it back. MPI wants what an implementation uses to be the same on all processes (MPI 4.0, section
-// 7.4.4); where it is not, nothing changes.
+// It goes before settings, tables and rules, and holds until the same key says otherwise: auto takes it back. MPI wants what an
+// implementation uses to be the same on all processes (MPI 4.0, section 7.4.4); where it is not, nothing changes.
 #pragma once
 
 #include <array>

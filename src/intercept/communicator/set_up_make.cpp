@@ -297,7 +297,7 @@ void SetUp::make_trials_again(NodeMemory memory) {
     const auto tries_single_copies = [&] {
         return is_any_decision({}, trials_, [](const Decision& decision) { return decision.single_copy != 0; });
     };
-    if (has_facts() && (memory == NodeMemory::copied_once || !tries_single_copies())) return;
+    if (has_facts() && !tries_single_copies()) return;
     if (std::all_of(trials_.begin(), trials_.end(), [](const TrialTable& table) { return table.empty(); })) return;
     has_failed_ |= !has_memory_for([&] { trials_ = make_trials(*facts_.placement, memory); });
 }

@@ -4,8 +4,8 @@
 //
 // A runtime may be loaded by anybody, at any time, and so that no symbol of it is visible: the list of loaded objects has it by name,
 // and their count tells whether there is anything new in it. That is looked at once a tick of the system's clock (1 to 10 ms), since a runtime takes far longer from
-// when it is loaded until it gives memory. Where the machine has no device, none of this is looked at; and where it has one, programs that load no runtime are as fast
-// as elsewhere but for a look at that clock.
+// when it is loaded until it gives memory. Where the machine has no device, none of this is looked at; and where it has one, programs that load no runtime take
+// the same ways as elsewhere, with a look at that clock where a way asks for buffers.
 //
 //   CUDA, HIP    tell of each pointer where it lies, and copy
 //   Level Zero   tells only who knows the application's context: communicators with such a process are the MPI library's (all ranks

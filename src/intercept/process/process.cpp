@@ -218,8 +218,7 @@ void Process::start_world(std::string warning) {
         if (rank == 0 && settings.verify != 0 && has_devices_anywhere_)
             log_line(LogLevel::warn,
                      "LIBHCOLL_VERIFY: no result is looked at, since a rank's machine has a GPU, in whose memory "
-                     "buffers may be; "
-                     "LIBHCOLL_GPU=off says that none is");
+                     "buffers may be; LIBHCOLL_GPU=off says that none is");
         notes_calls_ = true;
         CallObserver::expect();
         observe_calls_(settings);

@@ -169,8 +169,8 @@ private:
     LearnedPlaces learned_;
     std::mutex reading_table_;
     bool has_looked_for_table_ = false;
-    std::mutex
-        agreeing_;  // of what sessions and MPI_COMM_WORLD have to know of each other; MPI_Init holds it while it waits for other ranks
+    // Of what sessions and MPI_COMM_WORLD have to know of each other; MPI_Init holds it while it waits for other ranks.
+    std::mutex agreeing_;
     bool has_sessions_ = false;
     std::atomic<bool> has_told_what_awaits_world_{false};
     std::mutex listing_sessions_;        // of the next one; no rank waits with it
