@@ -17,6 +17,9 @@ sys.dont_write_bytecode = True
 import tables  # noqa: E402
 from tables import expect, failures  # noqa: E402
 
+# Calls after which nearly every place is decided, however loaded the machine is (after 900, now and then none is).
+enough = "2000"
+
 
 class Job(tables.Job):
     def learn(self, ranks, *arguments, layout="", settings=(), shim="", limit=300):
@@ -82,7 +85,7 @@ def bits(job):
 
 def late_ranks_and_clocks(job, folder):
     """Costs are those of the algorithms: not of ranks that come late, nor of clocks that are not alike."""
-    report, what = job.report(folder, 4, "--calls", "900", "--skew", layout="2x2", shim="libshifted_clock.so",
+    report, what = job.report(folder, 4, "--calls", enough, "--skew", layout="2x2", shim="libshifted_clock.so",
                               settings=["HCOLL_TEST_CLOCK_NODE=2"])
     expect(bool(report.get("learned")), f"{what}: something is learned", str(report))
     for place in report.get("learned", []):
@@ -103,7 +106,7 @@ def kept(job, folder):
     """What was learned is where the next run begins, whatever has become of the file."""
     path = os.path.join(folder, "learned.json")
     keeps = [f"LIBHCOLL_LEARN={path}"]
-    job.report(folder, 4, "--calls", "900", layout="2x2", settings=keeps)
+    job.report(folder, 4, "--calls", enough, layout="2x2", settings=keeps)
     entries = tables.entries_of(path)
     expect(len(entries) >= 3 and all(each["why"].startswith("learned") for each in entries), "what was learned is kept", str(entries))
     drawn = tables.info(job.build, "--table", path)
@@ -114,7 +117,7 @@ def kept(job, folder):
             if line.startswith("bits ")}
     expect(len(seen) == 1, "what was learned changes no bits", str(seen))
     # Of another layout: both are there.
-    job.report(folder, 4, "--calls", "3000", layout="1x4", settings=keeps)
+    job.report(folder, 4, "--calls", enough, layout="1x4", settings=keeps)
     layouts = {(each["nodes"], each["ranks_per_node"]) for each in tables.entries_of(path)}
     expect({(2, 2), (1, 4)} <= layouts, "what other jobs have learned stays", str(layouts))
     expect(not [name for name in os.listdir(folder) if ".new" in name], "nothing is left beside it", str(os.listdir(folder)))
@@ -124,10 +127,10 @@ def kept(job, folder):
     expect(len(tables.entries_of(mine)) == 1, "a table is not written to")
     with open(path, "w", encoding="utf-8") as file:
         file.write('{"format": "libhcoll table", "version": 1, "entr')
-    report, what = job.report(folder, 4, "--calls", "900", layout="2x2", settings=keeps)
+    report, what = job.report(folder, 4, "--calls", enough, layout="2x2", settings=keeps)
     expect(os.path.exists(path + ".old") and len(tables.entries_of(path)) >= 3, f"{what}: a damaged file is put aside", str(os.listdir(folder)))
     for name, part in ((folder, "is no file"), (os.path.join(folder, "none", "learned.json"), "cannot be opened"), ("/dev/full", "is no file")):
-        result = job.learn(4, "--calls", "900", layout="2x2", settings=[f"LIBHCOLL_LEARN={name}"])
+        result = job.learn(4, "--calls", enough, layout="2x2", settings=[f"LIBHCOLL_LEARN={name}"])
         expect(result.returncode == 0 and result.stdout.count(part) >= 1 and "LIBHCOLL_LEARN: " in result.stdout, f"{name}: {part}, and the job is well",
                result.stdout)
     limited = os.path.join(folder, "full")
@@ -136,7 +139,7 @@ def kept(job, folder):
         try:
             with open(os.path.join(limited, "rest"), "w", encoding="utf-8") as file:
                 file.write("x" * 4096)
-            result = job.learn(4, "--calls", "900", layout="2x2", settings=[f"LIBHCOLL_LEARN={limited}/learned.json"])
+            result = job.learn(4, "--calls", enough, layout="2x2", settings=[f"LIBHCOLL_LEARN={limited}/learned.json"])
             expect(result.returncode == 0 and "No space left on device" in result.stdout and os.listdir(limited) == ["rest"],
                    "a full disk costs what was learned, and nothing else", result.stdout)
         finally:
@@ -152,7 +155,7 @@ def kept_by_many(job, folder):
     started = []
     for layout in ("1x4", "2x2", "4x1"):
         command = [os.path.join(tables.SOURCE, "scripts", "mpirun-test"), job.flavour, "4", "-e", f"LD_PRELOAD={job.library}", "-e",
-                   f"LIBHCOLL_TOPOLOGY={layout}", "-e", f"LIBHCOLL_LEARN={path}", "--", program, "--calls", "1500"]
+                   f"LIBHCOLL_TOPOLOGY={layout}", "-e", f"LIBHCOLL_LEARN={path}", "--", program, "--calls", enough]
         started.append(subprocess.Popen(command, env=dict(os.environ, HCOLL_TEST_TIMEOUT="300"), stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True))
     for each in started:
