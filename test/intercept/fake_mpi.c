@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An MPI library that only says what it was called with: what the entry code of libhcoll.so must leave untouched, and
  * libraries that libhcoll does not know. FAKE_TEXT is its version; FAKE_ABI, a number, makes it one of the
- * standard ABI, of that major version; with FAKE_OBJECTS it has what is a handle in Open MPI's.
+ * standard ABI, of that major version; with FAKE_OBJECTS it has what is a handle in Open MPI's. With FAKE_STAND_IN it has MPI_ names
+ * alone, and no version: what serial programs are linked to in place of MPI.
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#ifdef FAKE_STAND_IN
+#define PROFILED static
+#else
+#define PROFILED
+#endif
 
 #ifdef FAKE_TEXT
 int PMPI_Get_library_version(char* text, int* length) {
@@ -27,14 +34,14 @@ int PMPI_Abi_get_version(int* major, int* minor) {
 }
 #endif
 
-int PMPI_Bcast(void* buffer, int count, long type, int root, long comm) {
+PROFILED int PMPI_Bcast(void* buffer, int count, long type, int root, long comm) {
     printf("Bcast %p %d %ld %d %ld\n", buffer, count, type, root, comm);
     return 11;
 }
 int MPI_Bcast(void* buffer, int count, long type, int root, long comm) __attribute__((weak, alias("PMPI_Bcast")));
 
 /* The seventh argument travels on the stack of x86-64. */
-int PMPI_Reduce(const void* send, void* receive, int count, long type, long op, int root, long comm) {
+PROFILED int PMPI_Reduce(const void* send, void* receive, int count, long type, long op, int root, long comm) {
     printf("Reduce %p %p %d %ld %ld %d %ld\n", send, receive, count, type, op, root, comm);
     return 12;
 }
@@ -42,7 +49,7 @@ int MPI_Reduce(const void* send, void* receive, int count, long type, long op, i
     __attribute__((weak, alias("PMPI_Reduce")));
 
 /* As a tool might take it: a text and a number of seconds. */
-int PMPI_Pcontrol(const int level, ...) {
+PROFILED int PMPI_Pcontrol(const int level, ...) {
     va_list arguments;
     va_start(arguments, level);
     if (level == 7) {

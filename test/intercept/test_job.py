@@ -210,6 +210,16 @@ class SharedMemory(unittest.TestCase):
             found = set(re.findall(r"the ranks of a node share \d+ KB for (.*)$", result.stderr, re.MULTILINE))
             self.assertEqual(found, expected, (switch, settings))
 
+    def test_communicators_of_the_same_processes_share_segments_also_beside_a_rank_alone(self):
+        life = os.path.join(BUILD, "test", "bin", f"communicator_life.{FLAVOUR}")
+        for layout in ("0,0,0,0", "0,0,0,1", "0,0,1,2"):
+            result = job(4, [life, "--case", "interleaved"], LIBHCOLL_LOG="debug", LIBHCOLL_SETUP_CALLS="1", LIBHCOLL_TOPOLOGY=layout,
+                         LIBHCOLL_ALLREDUCE="recursive_doubling", LIBHCOLL_COMMUNICATORS="100")
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            segments = len(re.findall(r"the ranks of a node share \d+ KB", result.stderr))
+            # 30 communicators and MPI_COMM_WORLD, of which eight share one.
+            self.assertTrue(1 <= segments <= 6, (layout, segments))
+
     def test_where_one_rank_may_not_copy_from_others_none_does(self):
         shim = os.path.join(BUILD, "test", "lib", "libno_single_copy.so")
         refused = "HCOLL_TEST_SINGLE_COPY=refused"

@@ -115,6 +115,9 @@ class Stub(unittest.TestCase):
         self.assertEqual(result.stdout, EXPECTED)
         self.assertIn("called MPI_Bcast_c, which this MPI library does not have", result.stderr)
 
+    def test_a_stand_in_for_mpi_without_a_version_is_left_alone(self):
+        self.expect(run("fake_program.stand_in"), ["has no MPI_Get_library_version", "stay with it"])
+
     def test_a_call_without_any_mpi_ends_the_program(self):
         result = run("fake_program.none")
         self.assertEqual(result.returncode, 127)

@@ -344,6 +344,22 @@ void failing(const NamedCommunicator& world, std::uint64_t seed) {
     require(is_from_nobody(), "MPI_Sendrecv from MPI_PROC_NULL");
     check(MPI_Sendrecv_replace(&nothing, 1, MPI_INT, MPI_PROC_NULL, 3, MPI_PROC_NULL, 3, world.comm, &status));
     require(is_from_nobody(), "MPI_Sendrecv_replace from MPI_PROC_NULL");
+    // No elements, and elements at absolute addresses.
+    const int to = (world.rank + 1) % world.size;
+    const int from = (world.rank + last) % world.size;
+    check(MPI_Sendrecv_replace(&nothing, 0, MPI_INT, to, 3, from, 3, world.comm, &status));
+    check(MPI_Get_count(&status, MPI_INT, &count));
+    require(count == 0 && nothing == 5, "MPI_Sendrecv_replace of nothing");
+    MPI_Aint place = 0;
+    int exchanged = world.rank;
+    const int one = 1;
+    MPI_Datatype absolute = MPI_DATATYPE_NULL;
+    check(MPI_Get_address(&exchanged, &place));
+    check(MPI_Type_create_hindexed(1, &one, &place, MPI_INT, &absolute));
+    check(MPI_Type_commit(&absolute));
+    check(MPI_Sendrecv_replace(MPI_BOTTOM, 1, absolute, to, 3, from, 3, world.comm, MPI_STATUS_IGNORE));
+    require(exchanged == from, "MPI_Sendrecv_replace at MPI_BOTTOM");
+    check(MPI_Type_free(&absolute));
     MPI_Message message = MPI_MESSAGE_NULL;
     check(MPI_Mprobe(MPI_PROC_NULL, 3, world.comm, &message, MPI_STATUS_IGNORE));
     check(MPI_Mrecv(&nothing, 1, MPI_INT, &message, &status));

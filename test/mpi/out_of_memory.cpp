@@ -4,6 +4,7 @@
 //
 //   --at call     communicators are set up in an Allreduce
 //   --at birth    where they are made
+//   --at info     in MPI_Comm_set_info, which asks for algorithms
 //   --lasting     all that follow fail, too, until the call is over
 //   --known       another communicator of the same processes is in use
 #include "../support/program.hpp"
@@ -67,8 +68,18 @@ void use(MPI_Comm comm, int ranks) {
     }
 }
 
+void ask(MPI_Comm comm) {
+    MPI_Info info = MPI_INFO_NULL;
+    check(MPI_Info_create(&info));
+    check(MPI_Info_set(info, "libhcoll_bcast", "chain:segment=1k"));
+    check(MPI_Info_set(info, "libhcoll_allreduce", "ring"));
+    check(MPI_Comm_set_info(comm, info));
+    check(MPI_Info_free(&info));
+}
+
 struct Case {
     bool is_at_birth;
+    bool is_at_info;
     bool is_lasting;
     bool is_known;
     Shim shim;
@@ -92,7 +103,11 @@ std::uint64_t set_up_with_failure(const Program& program, const Case& how, int v
     MPI_Comm comm = MPI_COMM_NULL;
     if (how.is_at_birth) arm();
     check(MPI_Comm_split(MPI_COMM_WORLD, 0, key, &comm));
-    if (!how.is_at_birth) {
+    if (how.is_at_info) {
+        use(comm, program.size());
+        arm();
+        ask(comm);
+    } else if (!how.is_at_birth) {
         arm();
         sum_on(comm, program.size(), 1);
     }
@@ -119,7 +134,9 @@ int fail_one_after_another(const Program& program, const Case& how, int victim, 
 
 int main(int argc, char** argv) {
     Program program(argc, argv, "out_of_memory");
-    const Case how{.is_at_birth = program.options().text("--at", "call") == "birth",
+    const std::string at = program.options().text("--at", "call");
+    const Case how{.is_at_birth = at == "birth",
+                   .is_at_info = at == "info",
                    .is_lasting = program.options().flag("--lasting"),
                    .is_known = program.options().flag("--known"),
                    .shim = {.fail = find<void(std::uint64_t, std::uint64_t)>("hcoll_test_fail_allocations"),

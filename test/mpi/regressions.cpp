@@ -294,6 +294,55 @@ void repeated_broadcasts_of_mixed_types() {
     check(MPI_Type_free(&four));
 }
 
+MPI_Aint place_of_operands = 0;
+
+void add_at_place(void* left, void* right, int* count, MPI_Datatype* /*type*/) {
+    require(*count == 1, "an operation is called with more elements than there are");
+    const auto* from = reinterpret_cast<const int*>(static_cast<std::byte*>(left) + place_of_operands);
+    auto* to = reinterpret_cast<int*>(static_cast<std::byte*>(right) + place_of_operands);
+    for (int i = 0; i < 1000; ++i) to[i] += from[i];
+}
+
+// A reduction of elements at absolute addresses, which lie above those that operands are combined at.
+void reduction_of_absolute_addresses() {
+    const int rank = rank_in(MPI_COMM_WORLD);
+    const int size = size_of(MPI_COMM_WORLD);
+    std::array<int, 1000> values{};
+    check(MPI_Get_address(values.data(), &place_of_operands));
+    const int length = 1000;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    check(MPI_Type_create_hindexed(1, &length, &place_of_operands, MPI_INT, &type));
+    check(MPI_Type_commit(&type));
+    MPI_Op add = MPI_OP_NULL;
+    check(MPI_Op_create(add_at_place, 1, &add));
+    for (int round = 0; round < 5; ++round) {
+        std::iota(values.begin(), values.end(), rank + round);
+        check(MPI_Allreduce(MPI_IN_PLACE, MPI_BOTTOM, 1, type, add, MPI_COMM_WORLD));
+        for (int i = 0; i < length; ++i)
+            require(values[static_cast<std::size_t>(i)] == size * (i + round) + size * (size - 1) / 2,
+                    "a sum at absolute addresses is wrong");
+    }
+    check(MPI_Op_free(&add));
+    check(MPI_Type_free(&type));
+}
+
+// MPICH looks at no type where there are no elements: a program that passes what is none runs there.
+void broadcasts_of_no_type() {
+    if (!is_mpich_of("4.")) skip("this MPI library may refuse a type that is none");
+    const int rank = rank_in(MPI_COMM_WORLD);
+    const int size = size_of(MPI_COMM_WORLD);
+    MPI_Datatype uncommitted = MPI_DATATYPE_NULL;
+    check(MPI_Type_contiguous(3, MPI_INT, &uncommitted));
+    for (int round = 0; round < 60; ++round)
+        for (const MPI_Datatype none : {MPI_DATATYPE_NULL, uncommitted}) {
+            int nothing = 0;
+            const bool is_odd_one = rank == round % size;
+            check(MPI_Bcast(&nothing, 0, is_odd_one ? none : MPI_INT, round / 2 % size, MPI_COMM_WORLD));
+            use_in_step(MPI_COMM_WORLD, 1);
+        }
+    check(MPI_Type_free(&uncommitted));
+}
+
 struct Case {
     const char* name;
     void (*run)();
@@ -312,6 +361,8 @@ constexpr Case cases[] = {
     {"message_under_way", collective_while_a_message_is_under_way},
     {"polling", collectives_until_a_message_has_come},
     {"duplicates", duplicates_beside_sums},
+    {"absolute_reduction", reduction_of_absolute_addresses},
+    {"no_type", broadcasts_of_no_type},
     {"mixed_types", repeated_broadcasts_of_mixed_types},
 };
 

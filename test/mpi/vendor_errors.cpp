@@ -4,6 +4,8 @@
 // communicator serves no other one.
 //
 //   --nonblocking   in MPI_Ibcast
+//   --agreeing      where the ranks agree on what was made, on one rank: the others do not wait for it in what they have
+//   --waiting       while a rank waits in an Allreduce like the one before
 //   --creating      where the library makes a duplicate, on one rank: others that share one go on, and calls are the MPI library's where there is none
 #include "../support/program.hpp"
 
@@ -113,6 +115,48 @@ void fail_to_create(const Program& program, int (*creates)(int), int (*keys)()) 
     require(keys() == 2, "the library has made " + std::to_string(keys()) + " keys of attributes");
 }
 
+// Of the second communicator of the same processes: one Allreduce is the application's, one tells what there is, and in the third one it is there.
+void fail_to_agree(const Program& program, void (*fail_allreduce)(int)) {
+    std::vector<MPI_Comm> comms(2, MPI_COMM_NULL);
+    const int mine = program.rank();
+    int sum = 0;
+    for (MPI_Comm& comm : comms) {
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        constexpr int agreed = 3;
+        if (comm == comms.back() && program.rank() == 1) fail_allreduce(agreed);
+        check(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm));
+    }
+    require(sum == 1, "a sum is wrong");
+    // Rank 1 has nothing of it, and would call the MPI library.
+    if (program.rank() == 0) require(MPI_Barrier(comms.back()) != MPI_SUCCESS, "rank 0 was told nothing");
+    use(comms.front(), program.rank(), 20);
+}
+
+// Both ranks are in the shortest way there is; what failed there serves nobody else.
+void fail_while_waiting(const Program& program, void (*fail_next_look)()) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    const double mine = program.rank();
+    double sum = -1;
+    const auto add = [&] { return MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, comm); };
+    for (int i = 0; i < 20; ++i) check(add());
+    if (program.rank() == 0) {
+        fail_next_look();
+        require(add() != MPI_SUCCESS, "an error got lost");
+        tell(1);
+    } else {
+        hear(0);
+        // What the other rank had said before it failed is there.
+        require(add() != MPI_SUCCESS || add() != MPI_SUCCESS, "the other rank's error got lost");
+    }
+    check(MPI_Comm_free(&comm));
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    use(comm, program.rank(), 20);
+    check(MPI_Comm_free(&comm));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -122,9 +166,21 @@ int main(int argc, char** argv) {
     const bool is_creating = program.options().flag("--creating");
     auto* creates = reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "hcoll_test_creates"));
     auto* keys = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "hcoll_test_keys"));
+    const bool is_agreeing = program.options().flag("--agreeing");
+    const bool is_waiting = program.options().flag("--waiting");
+    auto* fail_next_look = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "hcoll_test_fail_next_look"));
+    auto* fail_allreduce = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "hcoll_test_fail_allreduce"));
     program.options().reject_rest();
     require(program.size() == 2, "2 ranks are needed");
     if (failure.order == nullptr) skip("faulty_vendor is not preloaded");
+    if (is_agreeing) {
+        fail_to_agree(program, fail_allreduce);
+        return program.finish("one rank is not told what the others are");
+    }
+    if (is_waiting) {
+        fail_while_waiting(program, fail_next_look);
+        return program.finish("a look for messages fails");
+    }
     if (is_creating) {
         fail_to_create(program, creates, keys);
         return program.finish("one rank has no further communicator");

@@ -154,6 +154,43 @@ TEST(DeadRank, EndsSingleCopies) {
     expect_all_others_learn(run, true);
 }
 
+// A rank that comes late must not copy from one that has left: what is there by then is something else.
+TEST(DeadRank, IsSeenByWhoeverComesLate) {
+    const std::function<void(NodeCollectives&, int, std::vector<std::byte>&)> collectives[] = {
+        [](NodeCollectives& node, int rank, std::vector<std::byte>& data) {
+            const std::size_t bytes = data.size() / ranks;
+            std::vector<std::byte> portion(bytes);
+            node.scatter(0, NodeBuffer(rank == 0 ? data.data() : nullptr, data.size()),
+                         NodeBuffer(portion.data(), bytes), bytes, 1);
+        },
+        [](NodeCollectives& node, int, std::vector<std::byte>& data) { node.bcast(0, data.data(), data.size(), 1); }};
+    for (const auto& collective : collectives) {
+        int left[2];
+        ASSERT_EQ(pipe(left), 0);
+        const auto run = [&](Node& shared, int rank) {
+            NodePeers peers(shared.peers(), ranks, rank);
+            NodeCollectives node(shared.collectives(), buffer_bytes, Placement::one_node(ranks), rank,
+                                 Waiting(
+                                     true, [](void*) { return 0; }, nullptr, &peers));
+            std::vector<std::byte> data(999'999);
+            char byte = 0;
+            try {
+                if (!node.use_single_copy(make_cma_memory(ranks))) return refused;
+                if (rank == ranks - 1) (void)::raise(SIGKILL);
+                if (rank == 1 && read(left[0], &byte, 1) != 1) return learned_something_else;
+                collective(node, rank, data);
+            } catch (const NodeFailure& failure) {
+                if (rank == 0 && write(left[1], &byte, 1) != 1) return learned_something_else;
+                return failure.why == NodeBreak::process ? learned : learned_something_else;
+            }
+            return went_on;
+        };
+        expect_all_others_learn(run, true);
+        close(left[0]);
+        close(left[1]);
+    }
+}
+
 // A root that never has to wait for anybody's message waits for room.
 TEST(DeadRank, EndsTheBcastsOfARootThatRunsAhead) {
     const auto run = [](Node& shared, int rank) {

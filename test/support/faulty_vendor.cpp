@@ -33,6 +33,8 @@ struct Revoking {
     int creates = 0;
     bool fails_creates = false;
     int keys = 0;
+    int allreduces_until_failure = 0;
+    bool fails_next_look = false;
     MPI_Comm all = MPI_COMM_NULL;
 };
 
@@ -211,12 +213,22 @@ int PMPI_Recv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_C
     return wait_for(begun, request, status);
 }
 
+// The next look for messages of a communicator whose number is known fails.
+void hcoll_test_fail_next_look() { state().fails_next_look = true; }
+
 int PMPI_Iprobe(int from, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+    if (state().numbers.count(comm) != 0 && std::exchange(state().fails_next_look, false)) return MPI_ERR_INTERN;
     return is_revoked(comm) ? error_revoked : NEXT(PMPI_Iprobe)(from, tag, comm, flag, status);
 }
 
+// That of so many calls from now on fails, on this rank alone.
+void hcoll_test_fail_allreduce(int number) { state().allreduces_until_failure = number; }
+
 int PMPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-    return is_revoked(comm) ? error_revoked : NEXT(PMPI_Allreduce)(send, receive, count, type, op, comm);
+    if (is_revoked(comm)) return error_revoked;
+    const int status = NEXT(PMPI_Allreduce)(send, receive, count, type, op, comm);
+    const bool fails = state().allreduces_until_failure != 0 && --state().allreduces_until_failure == 0;
+    return fails ? MPI_ERR_OTHER : status;
 }
 
 int PMPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {

@@ -44,6 +44,10 @@ Screening screen_buffer(const void* buffer, std::int64_t count, MPI_Datatype typ
     return Screening::fine();
 }
 
+MPI_Datatype type_of_bcast(std::int64_t count, MPI_Datatype type) {
+    return count == 0 && Process::vendor_kind() == VendorKind::mpich ? MPI_BYTE : type;
+}
+
 Screening screen_bcast(Communicator& communicator, const void* buffer, std::int64_t count, MPI_Datatype type,
                        int root) {
     if (root < 0 || root >= communicator.size()) return Screening::wrong(MPI_ERR_ROOT);

@@ -93,12 +93,9 @@ inline int bcast_of_node(Communicator& communicator, void* buffer, Count count, 
         if (status == MPI_SUCCESS) own.repeated_line = line_of(own, call, elements, type);
         if (CallObserver* observer = CallObserver::current(); observer != nullptr) [[unlikely]]
             observer->note_decision(call.decision->what);
-        if (report != nullptr) {
-            const int row =
-                report->add(name, elements * type_size(type), call.decision->what, why,
-                            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-            if (CallObserver* observer = CallObserver::current(); observer != nullptr) observer->note_reported(row);
-        }
+        if (report != nullptr)
+            add_to_report(*report, name, elements * type_size(type), call.decision->what, why,
+                          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
         return note(ended(status));
     }
     if (status != MPI_SUCCESS) return status;
@@ -167,16 +164,17 @@ inline bool repeat_line_of_node(Communicator* communicator, OwnAlgorithms* own, 
 // Not a part of its callers, whose first lines are for what repeat_bcast and repeat_line_of_node do.
 template <typename Count>
 __attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* own, const BcastOfNode& begun,
-                                    void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
+                                    void* buffer, Count count, MPI_Datatype given_type, int root, MPI_Comm comm,
                                     int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm),
                                     int (*begin)(void*, Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) {
     const auto elements = static_cast<std::uint64_t>(count);
+    const MPI_Datatype type = type_of_bcast(count, given_type);
     const auto pass_on_as = [&](void* message, Count length, MPI_Datatype of_type) {
         return collective_apart(
             comm, [&](MPI_Request* request) { return begin(message, length, of_type, root, comm, request); },
             [&] { return next(message, length, of_type, root, comm); });
     };
-    const auto pass_on = [&] { return pass_on_as(buffer, count, type); };
+    const auto pass_on = [&] { return pass_on_as(buffer, count, given_type); };
     if (begun.is_announced) [[unlikely]]
         return bcast_of_node(*known, buffer, count, type, root, pass_on_as, begun);
     if (own != nullptr && own->node != nullptr && screen_bcast(*known, buffer, count, type, root).is_fine())
@@ -273,6 +271,10 @@ inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MP
                                   last.line_bytes, count, last.known.kernel);
     } catch (const NodeFailure& failure) {
         status = report_failure(*communicator, failure);
+    } catch (...) {
+        // The application's own, or a thread that is cancelled: as in guarded(), which costs a little where nothing is thrown.
+        communicator->give_to_vendor_after_unwinding();
+        throw;
     }
     return true;
 }

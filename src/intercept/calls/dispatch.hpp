@@ -24,6 +24,26 @@ inline std::uint64_t bytes_of(Count count, MPI_Datatype type) {
     return count > 0 && type != MPI_DATATYPE_NULL ? static_cast<std::uint64_t>(count) * type_size(type) : 0;
 }
 
+// Errors that come of what one rank was given, and that the other ranks' calls may not have had.
+inline bool is_error_of_arguments(int status) {
+    int error_class = MPI_SUCCESS;
+    if (status != MPI_SUCCESS) mpi.Error_class(status, &error_class);
+    for (const int known :
+         {MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_ROOT, MPI_ERR_OP, MPI_ERR_BUFFER, MPI_ERR_ARG})
+        if (error_class == known) return true;
+    return false;
+}
+
+// Without memory it does not tell of the call, which was made all the same.
+inline void add_to_report(Report& report, std::string_view name, std::uint64_t bytes, std::string_view what,
+                          std::string_view why, double seconds) {
+    try {
+        const int row = report.add(name, bytes, what, why, seconds);
+        if (CallObserver* observer = CallObserver::current(); observer != nullptr) observer->note_reported(row);
+    } catch (const std::bad_alloc&) {
+    }
+}
+
 // Runs `call`, which answers a collective; who observes it is told what it is, and a report, where one was asked for, what it took.
 template <typename Count, typename Call>
 inline int noted(std::string_view name, Count count, MPI_Datatype type, std::string_view what, std::string_view why,
@@ -34,27 +54,13 @@ inline int noted(std::string_view name, Count count, MPI_Datatype type, std::str
         if (const int status = observer->decide(what, why); status != MPI_SUCCESS) return status;
     Report* report = Process::get().report();
     if (report == nullptr) return call();
-    const std::uint64_t bytes = bytes_of(count, type);
     const auto begin = std::chrono::steady_clock::now();
     const int status = call();
-    try {
-        const int row = report->add(name, bytes, what, why,
-                                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-        if (CallObserver* observer = CallObserver::current(); observer != nullptr) observer->note_reported(row);
-    } catch (const std::bad_alloc&) {
-        // The call was made all the same.
-    }
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    // The type may be none, which asking for its size would tell another communicator's handler.
+    const std::uint64_t bytes = is_error_of_arguments(status) ? 0 : bytes_of(count, type);
+    add_to_report(*report, name, bytes, what, why, seconds);
     return status;
-}
-
-// Errors that come of what one rank was given, and that the other ranks' calls may not have had.
-inline bool is_error_of_arguments(int status) {
-    int error_class = MPI_SUCCESS;
-    if (status != MPI_SUCCESS) mpi.Error_class(status, &error_class);
-    for (const int known :
-         {MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_ROOT, MPI_ERR_OP, MPI_ERR_BUFFER, MPI_ERR_ARG})
-        if (error_class == known) return true;
-    return false;
 }
 
 // One collective call, of which `root` is meaningless where it has none: `pass_on` gives it to the vendor, `screen(communicator)` looks at its arguments,
@@ -66,9 +72,11 @@ inline bool is_error_of_arguments(int status) {
 // does not count: one rank may make it alone and go on.
 template <Collective collective, typename Count, typename PassOn, typename Screen, typename MayBeShared,
           typename MayBeTried, typename Commutes, typename Run, typename Keep>
-inline int dispatch(MPI_Comm comm, int root, Count count, MPI_Datatype type, PassOn&& pass_on, Screen&& screen,
+inline int dispatch(MPI_Comm comm, int root, Count given_count, MPI_Datatype type, PassOn&& pass_on, Screen&& screen,
                     MayBeShared&& may_be_shared, MayBeTried&& may_be_tried, Commutes&& commutes, Run&& run,
                     Keep&& keep) {
+    // On an inter-communicator a rank may have nothing to do with the message, and a type that is none.
+    const Count count = root == MPI_PROC_NULL || root == MPI_ROOT ? 0 : given_count;
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
     if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {

@@ -5,6 +5,7 @@
 // between, whatever else moves it: what they wait for may be just that. Others are taken apart only where nothing else would
 // move it (Background::calls_must_move). MPI_Waitall is never made of MPI_Testall (wait_for_all.cpp), nor, if it can be helped, MPI_Waitany of
 // MPI_Testany: in MPICH 4.0 those fail for its own persistent collectives.
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/process/process.hpp"
 #include "intercept/process/taken_apart.hpp"
+#include "intercept/types/datatype.hpp"
 
 namespace hcoll {
 
@@ -71,13 +73,20 @@ int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination
     // Of more than an int counts, some MPI libraries say that it is less than nothing, and others that it is little.
     if (bytes < 0 || static_cast<std::uint64_t>(count) * type_size(type) > INT_MAX) return pass_on();
     std::vector<std::byte> copy;
+    int packed = 0;
     try {
-        copy.resize(static_cast<std::size_t>(bytes));
+        // Open MPI's MPI_Pack takes no null pointer to pack to, and MPICH's none to pack from, which an absolute type has.
+        copy.resize(static_cast<std::size_t>(std::max(bytes, 1)));
+        if (buffer == nullptr && count > 0 && may_have_null_buffer(type)) {
+            packed = count * static_cast<int>(type_size(type));
+            copy.resize(std::max(copy.size(), static_cast<std::size_t>(packed)));
+            result = pack(buffer, static_cast<std::uint64_t>(count), type, copy.data(), comm);
+        } else {
+            result = mpi.Pack(buffer, count, type, copy.data(), bytes, &packed, comm);
+        }
     } catch (const std::bad_alloc&) {
         return pass_on();
     }
-    int packed = 0;
-    result = mpi.Pack(buffer, count, type, copy.data(), bytes, &packed, comm);
     if (result != MPI_SUCCESS) return result;
     PostedReceive receiving;
     MPI_Request sending = MPI_REQUEST_NULL;

@@ -17,6 +17,11 @@ namespace hcoll {
 
 namespace {
 
+int broken_by(const NodeFailure& failure, Communicator& communicator) {
+    communicator.own().is_broken = true;
+    return error_of(failure);
+}
+
 // What runs over shared memory: a rank that is gone becomes an error.
 template <typename Call>
 int guarded_on_node(Communicator& communicator, Call&& call) {
@@ -24,8 +29,7 @@ int guarded_on_node(Communicator& communicator, Call&& call) {
         try {
             return call();
         } catch (const NodeFailure& failure) {
-            communicator.own().is_broken = true;
-            return error_of(failure);
+            return broken_by(failure, communicator);
         }
     });
 }
@@ -132,7 +136,7 @@ std::uint64_t move_blocks(NodeCollectives& node, Collective collective, int root
 }  // namespace
 
 int report_failure(Communicator& communicator, const NodeFailure& failure) {
-    return guarded(communicator, [&] { return error_of(failure); });
+    return guarded(communicator, [&] { return broken_by(failure, communicator); });
 }
 
 int run_bcast_of_node(Communicator& communicator, void* buffer, std::uint64_t count, MPI_Datatype type, int root,

@@ -237,7 +237,14 @@ int Communicator::note_info(MPI_Comm handle, MPI_Info info) {
     const Settings& settings = Process::get().agreed()->settings;
     if (!settings.enable) return MPI_SUCCESS;
     std::vector<std::string> mistakes;
-    const ChosenCalls chosen = ChosenCalls::of(info, mistakes);
+    ChosenCalls chosen;
+    std::shared_ptr<ChosenCalls> all_chosen;
+    const bool has_memory = has_memory_for([&] {
+        chosen = ChosenCalls::of(info, mistakes);
+        all_chosen = state->chosen_ == nullptr ? std::make_shared<ChosenCalls>()
+                                               : std::make_shared<ChosenCalls>(*state->chosen_);
+        all_chosen->add(chosen);
+    });
     // Its edges are made in MPI_Init alone: later a message on it could be received by the application.
     if (settings.sparse && handle == MPI_COMM_WORLD) {
         if (state->rank_ == 0 && !chosen.is_empty())
@@ -249,18 +256,25 @@ int Communicator::note_info(MPI_Comm handle, MPI_Info info) {
     // Has any rank something to ask for, and do all ask for the same?
     const ErrorsReturn errors_return(handle);
     const std::uint64_t hash = chosen.hash();
-    const std::array<std::uint64_t, 3> mine = {hash, ~hash, chosen.is_empty() ? 0U : 1U};
-    std::array<std::uint64_t, 3> all{};
+    const std::array<std::uint64_t, 4> mine = {hash, ~hash, chosen.is_empty() ? 0U : 1U, has_memory ? 0U : 1U};
+    std::array<std::uint64_t, 4> all{};
     if (const int status = find_largest(mine, all.data(), handle); status != MPI_SUCCESS) return status;
+    if (all[3] != 0) return state->tell_of_no_memory();
     if (all[0] != ~all[1])
         mistakes.emplace_back("MPI_Comm_set_info: the ranks do not ask for the same; nothing changes");
     if (state->rank_ == 0)
         for (const std::string& mistake : mistakes) log_line(LogLevel::warn, mistake);
-    if (all[0] == ~all[1] && all[2] != 0) state->choose(chosen);
+    return all[0] == ~all[1] && all[2] != 0 ? state->choose(chosen, all_chosen) : MPI_SUCCESS;
+}
+
+// On all ranks: it was a hint, and what runs is as it was.
+int Communicator::tell_of_no_memory() const {
+    if (rank_ == 0) log_line(LogLevel::warn, "MPI_Comm_set_info: there is no memory on some rank; nothing changes");
     return MPI_SUCCESS;
 }
 
-void Communicator::choose(const ChosenCalls& chosen) {
+// Runs `all_chosen`, in which `chosen` is new.
+int Communicator::choose(const ChosenCalls& chosen, const std::shared_ptr<ChosenCalls>& all_chosen) {
     if (own_ == nullptr || !own_->has_everything) {
         let_go_of_own();
         mode_ = Mode::counting;
@@ -270,19 +284,26 @@ void Communicator::choose(const ChosenCalls& chosen) {
         if (rank_ == 0)
             log_line(LogLevel::warn, "MPI_Comm_set_info: a communicator of {} ranks stays with the MPI library: {}",
                      size_, mode_ == Mode::vendor ? why_vendor_ : why_counting_);
-        return;
+        return MPI_SUCCESS;
     }
     std::vector<std::string> mistakes;
-    if (own_->usual_decisions == nullptr) own_->usual_decisions = own_->decisions;
-    if (chosen_ == nullptr) chosen_ = std::make_shared<ChosenCalls>();
-    chosen_->add(chosen);
-    (void)chosen.over(*own_->usual_decisions, *own_, mistakes);
-    std::vector<std::string> told_before;
-    own_->decide_by(chosen_->over(*own_->usual_decisions, *own_, told_before));
+    std::shared_ptr<const CallDecisions> decisions;
+    const std::shared_ptr<const CallDecisions> usual =
+        own_->usual_decisions == nullptr ? own_->decisions : own_->usual_decisions;
+    const bool has_memory = has_memory_for([&] {
+        (void)chosen.over(*usual, *own_, mistakes);
+        std::vector<std::string> told_before;
+        decisions = all_chosen->over(*usual, *own_, told_before);
+    });
+    if (is_true_anywhere(!has_memory, handle_)) return tell_of_no_memory();
+    own_->usual_decisions = usual;
+    chosen_ = all_chosen;
+    own_->decide_by(decisions);
     vendor_only_ = own_->decisions->vendor_only;
     nonblocking_vendor_only_ = own_->decisions->nonblocking_vendor_only;
     if (rank_ == 0)
         for (const std::string& mistake : mistakes) log_line(LogLevel::warn, mistake);
+    return MPI_SUCCESS;
 }
 
 std::shared_ptr<const CallDecisions> Communicator::decisions_without(Collective collective,

@@ -146,7 +146,8 @@ std::uint64_t ProcessGroups::look_for_little_used(ProcessGroup& group, std::uint
     std::uint64_t fewest = fewer_than;
     std::uint64_t serial = 0;
     for (ProcessGroup::Part& part : group.parts_) {
-        if (part.user == nullptr || part.is_reserved) continue;
+        // Whoever has asked for something would no longer run it.
+        if (part.user == nullptr || part.is_reserved || part.own->has_everything) continue;
         const std::uint64_t since_look = part.own->uses - part.uses_at_look;
         part.uses_at_look = part.own->uses;
         if (since_look >= fewest || !part.own->is_idle()) continue;

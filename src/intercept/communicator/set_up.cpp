@@ -21,16 +21,18 @@ namespace hcoll {
 // ---- what the ranks agree on ----
 
 // Replaces each value by the largest that any rank has.
-bool SetUp::agree(std::span<std::uint64_t> values) const {
+bool SetUp::agree(std::span<std::uint64_t> values) {
     if (neighbors_ != nullptr) return neighbors_->find_largest(values);
     Told mine{};
     std::copy(values.begin(), values.end(), mine.begin());
-    return mpi.Allreduce(mine.data(), values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_MAX,
-                         of_.handle) == MPI_SUCCESS;
+    const int status =
+        mpi.Allreduce(mine.data(), values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_MAX, of_.handle);
+    has_lost_touch_ |= status != MPI_SUCCESS;
+    return status == MPI_SUCCESS;
 }
 
 // The same on all ranks; true also where it cannot be told.
-bool SetUp::is_true_anywhere(bool here) const {
+bool SetUp::is_true_anywhere(bool here) {
     std::array<std::uint64_t, 1> anywhere = {here ? 1U : 0U};
     return !agree(anywhere) || anywhere[0] != 0;
 }

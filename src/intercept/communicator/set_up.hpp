@@ -82,8 +82,8 @@ private:
     using Told = std::array<std::uint64_t, fields>;
 
     Result choose();
-    bool agree(std::span<std::uint64_t> values) const;
-    bool is_true_anywhere(bool here) const;
+    bool agree(std::span<std::uint64_t> values);
+    bool is_true_anywhere(bool here);
     bool meet();
     bool find_group();
     void tell_about_group();
@@ -120,6 +120,7 @@ private:
     bool keep();
     void learn_facts();
     void compare_clocks();
+    void drop_own();
     void give_back();
     Result make_among_neighbors();
     const char* make_with(const Neighbors& neighbors);
@@ -131,6 +132,7 @@ private:
     int enter_segment();
     int hand_segment_over(const SegmentAddress& address, int problem);
     bool may_share_rooms() const;
+    void make_empty_rooms();
     int enter(int number);
     bool find_single_copy(SingleCopyWay way);
     bool is_single_copy_faster();
@@ -154,6 +156,7 @@ private:
     NonblockingTables nonblocking_;
     TrialTables trials_;
     bool has_failed_ = false;               // this rank, for want of memory, which the others have to be told
+    bool has_lost_touch_ = false;           // this rank could not be told what the others were
     const Neighbors* neighbors_ = nullptr;  // by which ranks agree, where they keep to them
     MPI_Comm leaders_ = MPI_COMM_NULL;
     bool has_leaders_ = false;

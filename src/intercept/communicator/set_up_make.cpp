@@ -20,13 +20,14 @@ MPI_Comm make_communicator(MPI_Comm parent, const std::vector<int>* ranks) {
     MPI_Group all = MPI_GROUP_NULL;
     MPI_Group some = MPI_GROUP_NULL;
     MPI_Comm made = MPI_COMM_NULL;
-    if (mpi.Comm_group(parent, &all) != MPI_SUCCESS) return MPI_COMM_NULL;
     const bool has_group =
-        ranks == nullptr || mpi.Group_incl(all, static_cast<int>(ranks->size()), ranks->data(), &some) == MPI_SUCCESS;
-    if (!has_group || mpi.Comm_create(parent, ranks == nullptr ? all : some, &made) != MPI_SUCCESS)
-        made = MPI_COMM_NULL;
+        mpi.Comm_group(parent, &all) == MPI_SUCCESS &&
+        (ranks == nullptr || mpi.Group_incl(all, static_cast<int>(ranks->size()), ranks->data(), &some) == MPI_SUCCESS);
+    // A rank that has no group takes part without, as one that is in none does: the others are in the call.
+    const MPI_Group group = !has_group ? MPI_GROUP_EMPTY : ranks == nullptr ? all : some;
+    if (mpi.Comm_create(parent, group, &made) != MPI_SUCCESS) made = MPI_COMM_NULL;
     if (some != MPI_GROUP_NULL) mpi.Group_free(&some);
-    mpi.Group_free(&all);
+    if (all != MPI_GROUP_NULL) mpi.Group_free(&all);
     if (made != MPI_COMM_NULL && mpi.Comm_set_errhandler(made, MPI_ERRORS_RETURN) != MPI_SUCCESS) return MPI_COMM_NULL;
     return made;
 }
@@ -154,7 +155,7 @@ const char* SetUp::make_in_room() {
         give_back();
         return reason::no_memory;
     }
-    own_.reset();
+    drop_own();
     leave_duplicate();
     return reason::no_context;
 }
@@ -201,12 +202,21 @@ void SetUp::learn_facts() {
     ProcessGroups::get().learn(*group_, facts_);
 }
 
+// Where a process dies meanwhile, an Allreduce may fail on some ranks and not on others, which keep their part: they must not wait for this rank in it.
+void SetUp::drop_own() {
+    const bool may_be_kept = has_lost_touch_ && own_ != nullptr;
+    if (may_be_kept && own_->peers != nullptr) own_->peers->give_up(NodeBreak::vendor);
+    if (may_be_kept && vendor_may_revoke()) own_->revoke();
+    own_.reset();
+}
+
 // What all ranks have, but some of them cannot use.
 void SetUp::give_back() {
-    own_.reset();
+    drop_own();
     leave_duplicate();
     if (!is_new_duplicate_) duplicate_ = MPI_COMM_NULL;
-    if (is_simulated) return;  // there it is the application's own
+    // There it is the application's own; and of others that may go on with it none would come to free it.
+    if (is_simulated || has_lost_touch_) return;
     for (MPI_Comm* each : {&leaders_, &duplicate_})
         if (*each != MPI_COMM_NULL) mpi.Comm_free(each);
 }
@@ -257,8 +267,10 @@ void SetUp::make_carriers() {
             shares_memory && (of_.wants_everything || is_any_decision(blocking_, trials_, [](const Decision& decision) {
                                   return decision.algorithm != nullptr;
                               }))};
-    if ((use.collectives || use.messages) && !make_segment(use) && use.collectives)
-        has_failed_ = !has_memory_for([&] {
+    if (!use.collectives && !use.messages)
+        has_failed_ |= !has_memory_for([&] { make_empty_rooms(); });
+    else if (!make_segment(use) && use.collectives)
+        has_failed_ |= !has_memory_for([&] {
             blocking_ = make_decisions(placement, false);
             trials_ = make_trials(placement, NodeMemory::apart);
         });

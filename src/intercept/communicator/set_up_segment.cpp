@@ -11,6 +11,7 @@
 #include "intercept/process/abort_job.hpp"
 #include "intercept/process/log.hpp"
 #include "intercept/process/scratch_memory.hpp"
+#include "intercept/process/together.hpp"
 #include "progress/node/handed_segment.hpp"
 
 namespace hcoll {
@@ -52,7 +53,9 @@ bool SetUp::make_segment(const SegmentUse& use) {
     }
     constexpr int numbers = sizeof told / sizeof(std::uint64_t);
     if (tell_node(&told, numbers) != MPI_SUCCESS) problem = EIO;
-    if (problem == 0 && told.segment.bytes != 0) {
+    if (ranks.size() == 1) {
+        problem = has_memory_for([&] { make_empty_rooms(); }) ? 0 : ENOMEM;
+    } else if (problem == 0 && told.segment.bytes != 0) {
         try {
             own.rooms =
                 std::make_shared<SharedRooms>(own.serial, use, shape(told.oversubscribed), told.oversubscribed != 0);
@@ -68,7 +71,7 @@ bool SetUp::make_segment(const SegmentUse& use) {
     if (worst_problem == 0) {
         if (of_.rank == 0 && log_enabled(LogLevel::debug))
             log_line(LogLevel::debug, "the ranks of a node share {} KB for {}{}",
-                     own.rooms == nullptr ? 0 : own.rooms->shape().bytes >> 10U,
+                     own.rooms->has_memory() ? own.rooms->shape().bytes >> 10U : 0,
                      !use.messages      ? "collectives"
                      : !use.collectives ? "messages"
                                         : "collectives and messages",
@@ -97,6 +100,7 @@ int SetUp::hand_segment_over(const SegmentAddress& address, int problem) {
     constexpr const char* when = "a communicator is set up";
     const auto ranks = own_->placement->ranks_of_node(own_->placement->node_of(of_.rank));
     const int leader = ranks.front();
+    if (ranks.size() == 1) return problem;
     const auto tell = [&](int number, int to) {
         end_job_unless(mpi.Send(&number, 1, MPI_INT, to, own_->tags.first, own_->duplicate), when);
     };
@@ -199,6 +203,12 @@ bool SetUp::may_share_rooms() const {
     return !may_have_threads() && of_.reach == Reach::world && group_ != nullptr && !SharedSegment::must_reserve();
 }
 
+// For a rank that shares no memory with others. May throw std::bad_alloc.
+void SetUp::make_empty_rooms() {
+    own_->rooms = std::make_shared<SharedRooms>(own_->serial, SegmentUse{}, SegmentUse::Shape{}, false);
+    (void)own_->rooms->take();  // the first one, as the others do
+}
+
 // Returns 0 or an errno, which not_opened is added to where the segment could not be opened.
 int SetUp::join_segment(const SegmentAddress& address) {
     const int index = own_->placement->index_on_node(of_.rank);
@@ -217,6 +227,7 @@ int SetUp::enter_segment() {
 int SetUp::enter(int number) {
     OwnAlgorithms& own = *own_;
     SharedRooms& rooms = *own.rooms;
+    if (!rooms.has_memory()) return 0;
     const SegmentUse& use = rooms.use();
     const SegmentUse::Shape& shape = rooms.shape();
     const Placement& placement = *own.placement;

@@ -3,6 +3,8 @@
 // only the first of them has to make a segment and to map it; pages that nobody touches cost nothing. What each room has to hold from
 // the beginning lies side by side, so that the others need no page for it: touching one first takes longer than an Allreduce.
 //
+// A rank that shares no memory with another one (it is alone on its node) has rooms, too, of no memory: else the others could not go into theirs.
+//
 //   segment   [ secret | processes of room 0 | of room 1 ... ][ room 0: collectives | messages ][ room 1 ... ] ...
 #pragma once
 
@@ -30,6 +32,7 @@ public:
     }
 
     SharedSegment& segment() { return segment_; }
+    bool has_memory() const { return segment_.data() != nullptr; }
     const SegmentUse& use() const { return use_; }
     const SegmentUse::Shape& shape() const { return shape_; }
     bool oversubscribed() const { return oversubscribed_; }
@@ -64,6 +67,7 @@ private:
     }
     static std::size_t room_bytes(const SegmentUse::Shape& shape) { return rounded_up(shape.bytes, page_bytes); }
     int rooms() const {
+        if (!has_memory()) return most;
         return std::min(static_cast<int>((segment_.address().bytes - head_bytes(shape_)) / room_bytes(shape_)), most);
     }
     std::size_t offset(int room) const {

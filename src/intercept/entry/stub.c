@@ -194,9 +194,32 @@ static int find_vendor(const void* return_address) {
     return 1;
 }
 
+/* A library without the probe: one from before MPI 3.0, or what serial programs have in its place, which may have no PMPI_ names either. */
+static int is_stand_in;
+
+static void* function_of_stand_in(const char* pmpi_name) {
+    void* function = dlsym(vendor.handle, pmpi_name);
+    if (function == NULL || map_of(function) == map_of((const void*)hcoll_slots))
+        function = dlsym(vendor.handle, pmpi_name + 1);
+    return function != NULL && map_of(function) == map_of((const void*)hcoll_slots) ? NULL : function;
+}
+
+/* In the same order as a probe. */
+static int find_stand_in(const void* return_address, const char* pmpi_name) {
+    vendor.handle = RTLD_NEXT;
+    if (function_of_stand_in(pmpi_name) == NULL) {
+        const struct link_map* caller = map_of(return_address);
+        vendor.handle = caller != NULL ? handle_of(caller) : NULL;
+        if (vendor.handle == NULL || function_of_stand_in(pmpi_name) == NULL) return 0;
+    }
+    is_stand_in = 1;
+    return 1;
+}
+
 /* A function of the vendor; NULL where it has none. A library of the standard ABI may lie above the implementation's own, whose functions of
  * the same names take other handles: those are not meant. */
 static void* vendor_function(const char* name) {
+    if (is_stand_in) return function_of_stand_in(name);
     void* function = dlsym(vendor.handle, name);
     const void* probe = dlsym(vendor.handle, probe_name);
     if (function != NULL && vendor_abi_version > 0 && map_of(function) != map_of(probe)) return NULL;
@@ -415,6 +438,11 @@ static void bind_slots(unsigned slot, const void* return_address) {
         return;
     }
     if (!find_vendor(return_address)) {
+        if (find_stand_in(return_address, pmpi_name_of(slot))) {
+            say("the program's MPI library has no MPI_Get_library_version (MPI 3.0), so collectives stay with it");
+            stand_aside();
+            return;
+        }
         fprintf(stderr, "libhcoll: the program called %s, but no MPI library is loaded that could answer\n",
                 pmpi_name_of(slot) + 1);
         _exit(127);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/observed/observed_call.hpp"
 
+#include <atomic>
+
 #include "intercept/calls/dispatch.hpp"
 #include "intercept/observed/common_time.hpp"
 #include "intercept/observed/late_report.hpp"
@@ -18,13 +20,21 @@ namespace {
 
 constexpr std::size_t most_of_name = 400;
 
+// Valid, and committed where it is the program's own? Handlers of other communicators are told of no type that is none.
+bool is_type(MPI_Datatype type, MPI_Comm communicator) {
+    // A predefined one, which is one for ever.
+    static std::atomic<MPI_Datatype> known{MPI_DATATYPE_NULL};
+    if (type == MPI_DATATYPE_NULL) return false;
+    if (type == known.load(std::memory_order_relaxed)) return true;
+    const ErrorsReturn errors_return(communicator);
+    if (check_type(type, communicator) == MPI_ERR_TYPE) return false;
+    if (is_predefined_type(type)) known.store(type, std::memory_order_relaxed);
+    return true;
+}
+
 bool is_refused(const ObservedArguments::Side& side, Communicator& communicator) {
     if (side.buffer == MPI_IN_PLACE) return false;
-    if (side.count < 0 || side.type == MPI_DATATYPE_NULL) return true;
-    if (!is_predefined_type(side.type)) {
-        const ErrorsReturn errors_return(communicator.handle());
-        if (check_type(side.type, communicator.handle()) == MPI_ERR_TYPE) return true;
-    }
+    if (side.count < 0 || !is_type(side.type, communicator.handle())) return true;
     return side.buffer == nullptr && side.count > 0 && is_predefined_type(side.type);
 }
 
@@ -35,6 +45,7 @@ bool is_refused(const ObservedArguments& arguments, Communicator& communicator) 
     const bool is_root = !has_root(arguments.collective) || arguments.root == communicator.rank();
     switch (arguments.collective) {
         case Collective::bcast:
+            if (arguments.received.count == 0 && Process::vendor_kind() == VendorKind::mpich) return false;
             return arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received, communicator);
         case Collective::reduce:
         case Collective::allreduce:
@@ -55,7 +66,7 @@ bool is_refused(const ObservedArguments& arguments, Communicator& communicator) 
 }
 
 std::uint64_t bytes_of(const ObservedArguments::Side& side) {
-    return static_cast<std::uint64_t>(side.count) * type_size(side.type);
+    return side.count == 0 ? 0 : static_cast<std::uint64_t>(side.count) * type_size(side.type);
 }
 
 // Of the message, or of one block: on each rank by the side that says it for all.

@@ -62,7 +62,7 @@ void PackingTransport::keep(Token token, const UnderWay& what) {
 }
 
 Status PackingTransport::send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) {
-    if (!SignatureBytes::is_imaginary(data)) [[likely]]
+    if (!is_imaginary(data)) [[likely]]
         return below_.send(peer, tag, data, units, token);
     return in_memory([&] {
         if (under_way_.size() <= token) under_way_.resize(token + 1);
@@ -73,7 +73,7 @@ Status PackingTransport::send(int peer, std::uint32_t tag, const std::byte* data
 }
 
 Status PackingTransport::recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) {
-    if (!SignatureBytes::is_imaginary(data)) [[likely]]
+    if (!is_imaginary(data)) [[likely]]
         return below_.recv(peer, tag, data, units, token);
     return in_memory([&] {
         if (under_way_.size() <= token) under_way_.resize(token + 1);
@@ -85,8 +85,8 @@ Status PackingTransport::recv(int peer, std::uint32_t tag, std::byte* data, std:
 
 Status PackingTransport::collective(Collective which, int root, std::uint64_t order, const std::byte* source,
                                     std::byte* target, std::uint64_t units, Token token) {
-    const bool packs = SignatureBytes::is_imaginary(source);
-    const bool unpacks = SignatureBytes::is_imaginary(target);
+    const bool packs = is_imaginary(source);
+    const bool unpacks = is_imaginary(target);
     if (!packs && !unpacks) return below_.collective(which, root, order, source, target, units, token);
     return in_memory([&] {
         if (under_way_.size() <= token) under_way_.resize(token + 1);
@@ -127,6 +127,7 @@ void PackingTransport::abandon() {
     blocks_.clear();
     under_way_.clear();
     messages_ = 0;
+    bytes_ = nullptr;
 }
 
 }  // namespace hcoll

@@ -21,7 +21,10 @@ public:
     // What the addresses of the next run mean, whose units are bytes; must outlive it.
     void begin(const SignatureBytes& bytes) { bytes_ = &bytes; }
     // After a run: gives its memory back.
-    void end() { blocks_.clear(); }
+    void end() {
+        blocks_.clear();
+        bytes_ = nullptr;
+    }
     // After an error: forgets the memory of what is under way without freeing it, since messages may still be written to it.
     void abandon();
 
@@ -64,6 +67,8 @@ private:
         std::byte* address = nullptr;  // of what comes in
     };
 
+    // Where no run has begun, any address is a real one: that of scratch for elements that lie at absolute addresses wraps around, and has any bits.
+    bool is_imaginary(const void* address) const { return bytes_ != nullptr && SignatureBytes::is_imaginary(address); }
     std::size_t take_block(std::uint64_t bytes);
     std::size_t pack(const std::byte* data, std::uint64_t bytes);
     void keep(Token token, const UnderWay& what);

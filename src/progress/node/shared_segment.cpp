@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -113,7 +114,16 @@ int SharedSegment::adopt(int descriptor, const SegmentAddress& address) {
 
 int SharedSegment::reserve(std::size_t offset, std::size_t bytes) {
     if (!must_reserve()) return 0;
-    return fallocate(descriptor_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+    // Older kernels give up where a signal comes meanwhile, and a profiler's come again and again: none comes.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    const bool are_blocked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+    int problem = EINTR;
+    while (problem == EINTR)
+        problem = fallocate(descriptor_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+    if (are_blocked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return problem;
 }
 
 int SharedSegment::make_read_only() { return mprotect(data_, address_.bytes, PROT_READ) == 0 ? 0 : errno; }

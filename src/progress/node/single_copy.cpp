@@ -191,7 +191,8 @@ public:
     ~Leaving() {
         if (is_over_) return;
         copies_.waiting_.break_off(NodeBreak::unwound);
-        copies_.desk(copies_.rank_).left.store(message_ + 1, std::memory_order_release);
+        // Whoever has offered by then is waited for; whoever does it later sees that this rank has left.
+        copies_.desk(copies_.rank_).left.store(message_ + 1, std::memory_order_seq_cst);
         for (int each = 0; each < copies_.ranks_; ++each)
             while (may_copy(each)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -202,7 +203,7 @@ public:
 private:
     bool may_copy(int rank) const {
         const Desk& theirs = copies_.desk(rank);
-        return rank != copies_.rank_ && theirs.offered.value.load(std::memory_order_acquire) == message_ + 1 &&
+        return rank != copies_.rank_ && theirs.offered.value.load(std::memory_order_seq_cst) == message_ + 1 &&
                theirs.done.value.load(std::memory_order_acquire) < 2 * message_ + 1 &&
                theirs.left.load(std::memory_order_acquire) != message_ + 1 && !copies_.waiting_.is_gone(rank);
     }
@@ -217,13 +218,17 @@ void SingleCopy::offer(std::uint64_t message, const std::byte* input, const std:
     own.input = address_of(input);
     own.output = address_of(output);
     own.bytes = bytes;
+    own.offered.value.store(message + 1, std::memory_order_seq_cst);  // before a look at who has left
     raise(own.offered, message + 1);
 }
 
 const SingleCopy::Desk& SingleCopy::wait_for_offer(int rank, std::uint64_t message) {
     Desk& theirs = desk(rank);
     waiting_.until(theirs.offered, message + 1);
-    waiting_.check();  // who has left may have offered long ago
+    // Who has left may have offered long ago: its buffers are the application's again.
+    waiting_.check();
+    if (theirs.left.load(std::memory_order_seq_cst) == message + 1) [[unlikely]]
+        waiting_.give_up_like_others();
     return theirs;
 }
 

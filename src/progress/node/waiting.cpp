@@ -57,6 +57,11 @@ void Waiting::give_up(NodeBreak why, Status status) {
     throw_again();
 }
 
+void Waiting::give_up_like_others() {
+    look_at_peers();
+    give_up(NodeBreak::unwound);
+}
+
 void Waiting::throw_again() const { throw NodeFailure(failure_); }
 
 void Waiting::look_at_peers() {

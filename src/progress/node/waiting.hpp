@@ -80,6 +80,8 @@ public:
     // Gives up, and tells the others; the first reason stays.
     void break_off(NodeBreak why, Status status = 0) noexcept;
     [[noreturn]] void give_up(NodeBreak why, Status status = 0);
+    // For the reason that another rank had.
+    [[noreturn]] void give_up_like_others();
     bool is_gone(int rank) const { return peers_ != nullptr && peers_->is_gone(rank); }
 
 private:
