@@ -90,6 +90,26 @@ void many_tiny(const NamedCommunicator& world, std::uint64_t seed, std::int64_t 
 
 }  // namespace
 
+// Elements with gaps, which plans find at imaginary addresses: again and again.
+void elements_with_gaps(const NamedCommunicator& on) {
+    constexpr int elements = 500;
+    MPI_Datatype every_other = MPI_DATATYPE_NULL;
+    check(MPI_Type_vector(elements, 1, 2, MPI_INT, &every_other));
+    check(MPI_Type_commit(&every_other));
+    std::vector<int> values(2 * elements, -1);
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(HCOLL_TEST_PERSISTENT(Bcast_init)(values.data(), 1, every_other, 0, on.comm, MPI_INFO_NULL, &request));
+    for (int round = 0; round < 4; ++round) {
+        for (std::size_t i = 0; i < values.size(); i += 2) values[i] = on.rank == 0 ? round + static_cast<int>(i) : -1;
+        check(MPI_Start(&request));
+        check(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        for (std::size_t i = 0; i < values.size(); i += 2)
+            require(values[i] == round + static_cast<int>(i) && values[i + 1] == -1, "elements with gaps are wrong");
+    }
+    check(MPI_Request_free(&request));
+    check(MPI_Type_free(&every_other));
+}
+
 #endif
 
 int main(int argc, char** argv) {
@@ -103,6 +123,7 @@ int main(int argc, char** argv) {
         const CommunicatorSet set;
         for (const NamedCommunicator& each : set.list())
             for (int i = 0; i < 2; ++i) check(MPI_Barrier(each.comm));
+        elements_with_gaps(set.list()[0]);
         if (tiny != 0) many_tiny(set.list()[0], program.seed(), tiny);
         restarts(set, program.seed(), program.rank(), rounds);
         if (outlives) outlive(set.list()[0], program.seed());

@@ -174,16 +174,17 @@ TEST(DeadRank, IsSeenByWhoeverComesLate) {
                                      true, [](void*) { return 0; }, nullptr, &peers));
             std::vector<std::byte> data(999'999);
             char byte = 0;
+            NodeBreak why = NodeBreak::none;
             try {
                 if (!node.use_single_copy(make_cma_memory(ranks))) return refused;
                 if (rank == ranks - 1) (void)::raise(SIGKILL);
                 if (rank == 1 && read(left[0], &byte, 1) != 1) return learned_something_else;
                 collective(node, rank, data);
             } catch (const NodeFailure& failure) {
-                if (rank == 0 && write(left[1], &byte, 1) != 1) return learned_something_else;
-                return failure.why == NodeBreak::process ? learned : learned_something_else;
+                why = failure.why;
             }
-            return went_on;
+            if (rank == 0 && write(left[1], &byte, 1) != 1) return learned_something_else;
+            return why == NodeBreak::none ? went_on : why == NodeBreak::process ? learned : learned_something_else;
         };
         expect_all_others_learn(run, true);
         close(left[0]);

@@ -13,6 +13,21 @@ namespace {
 // What the vendors' checks leave out (test/mpi/arguments.cpp): Open MPI looks at no buffer's address, MPICH at no MPI_IN_PLACE of a
 // rank that is not the root, nor of a Bcast.
 bool rejects_null_buffers() { return Process::vendor_kind() == VendorKind::mpich; }
+// Is a Bcast of no elements of what is no type an error? The MPI library is asked.
+bool looks_at_types_of_nothing() {
+    if (Process::vendor_kind() != VendorKind::mpich) return true;
+    enum { unknown, no, yes };
+    static std::atomic<int> answer{unknown};
+    if (answer.load(std::memory_order_relaxed) == unknown) {
+        const ErrorsReturn errors_return(MPI_COMM_SELF);
+        MPI_Datatype uncommitted = MPI_DATATYPE_NULL;
+        if (mpi.Type_contiguous(1, MPI_INT, &uncommitted) != MPI_SUCCESS) return true;
+        const bool looks = mpi.Bcast(nullptr, 0, uncommitted, 0, MPI_COMM_SELF) != MPI_SUCCESS;
+        mpi.Type_free(&uncommitted);
+        answer.store(looks ? yes : no, std::memory_order_relaxed);
+    }
+    return answer.load(std::memory_order_relaxed) == yes;
+}
 bool rejects_foreign_in_place() { return Process::vendor_kind() != VendorKind::mpich; }
 
 }  // namespace
@@ -45,7 +60,7 @@ Screening screen_buffer(const void* buffer, std::int64_t count, MPI_Datatype typ
 }
 
 MPI_Datatype type_of_bcast(std::int64_t count, MPI_Datatype type) {
-    return count == 0 && Process::vendor_kind() == VendorKind::mpich ? MPI_BYTE : type;
+    return count == 0 && !looks_at_types_of_nothing() ? MPI_BYTE : type;
 }
 
 Screening screen_bcast(Communicator& communicator, const void* buffer, std::int64_t count, MPI_Datatype type,

@@ -43,7 +43,7 @@ Screening screen_elements(Communicator& communicator, std::int64_t count, MPI_Da
 // A buffer that is significant on this rank, where MPI_IN_PLACE has no place; its count and type are fine.
 Screening screen_buffer(const void* buffer, std::int64_t count, MPI_Datatype type);
 
-// The type of a Bcast as far as it may be looked at: MPICH looks at none where there are no elements, and programs pass what is none.
+// The type of a Bcast as far as it may be looked at: MPICH (from 4.0 on) looks at none where there are no elements, and programs pass what is none.
 MPI_Datatype type_of_bcast(std::int64_t count, MPI_Datatype type);
 
 Screening screen_bcast(Communicator& communicator, const void* buffer, std::int64_t count, MPI_Datatype type, int root);

@@ -137,7 +137,10 @@ inline int run_plan(OwnAlgorithms& own, const Plan& plan, const RunBuffers& buff
 inline std::byte* scratch_for(ScratchLease& scratch, std::uint64_t units, const Extent& extent) {
     if (units == 0) return nullptr;
     const std::uint64_t between = (units - 1) * static_cast<std::uint64_t>(extent.extent);
-    return scratch.get(between + static_cast<std::uint64_t>(extent.true_extent)) - extent.true_lower_bound;
+    std::byte* first = scratch.get(between + static_cast<std::uint64_t>(extent.true_extent));
+    // Of absolute addresses it wraps around.
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(first) -
+                                        static_cast<std::uintptr_t>(extent.true_lower_bound));
 }
 
 // The byte that is sent where nothing has come in yet, and those that come in after it.

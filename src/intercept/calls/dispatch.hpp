@@ -76,7 +76,7 @@ inline int dispatch(MPI_Comm comm, int root, Count given_count, MPI_Datatype typ
                     MayBeShared&& may_be_shared, MayBeTried&& may_be_tried, Commutes&& commutes, Run&& run,
                     Keep&& keep) {
     // On an inter-communicator a rank may have nothing to do with the message, and a type that is none.
-    const Count count = root == MPI_PROC_NULL || root == MPI_ROOT ? 0 : given_count;
+    const Count count = root < 0 ? 0 : given_count;
     const std::string_view name = name_of(collective);
     Communicator* communicator = Communicator::find(comm);
     if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {

@@ -56,7 +56,10 @@ int ibcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm
     return nonblocking<Collective::bcast>(
         nonblocking_names[0], comm, count, type, request,
         [&] { return next(buffer, count, type, root, comm, request); },
-        [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); }, admit_any,
+        [&](Communicator& communicator) {
+            return screen_bcast(communicator, buffer, count, type_of_bcast(count, type), root);
+        },
+        admit_any,
         [&](Communicator& communicator, const Decision& decision) {
             return begin_bcast(communicator, decision, buffer, static_cast<std::uint64_t>(count), type, root, request);
         });
@@ -136,7 +139,9 @@ int bcast_init(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm 
                MPI_Request* request, auto&& next) {
     return persistent<Collective::bcast>(
         comm, count, type, request, [&] { return next(buffer, count, type, root, comm, info, request); },
-        [&](Communicator& communicator) { return screen_bcast(communicator, buffer, count, type, root); },
+        [&](Communicator& communicator) {
+            return screen_bcast(communicator, buffer, count, type_of_bcast(count, type), root);
+        },
         [&](Communicator& communicator, const Decision& decision, int number) {
             return init_bcast(communicator, decision, number, buffer, static_cast<std::uint64_t>(count), type, root,
                               request);

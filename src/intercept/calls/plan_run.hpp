@@ -63,7 +63,6 @@ public:
           unit_bytes_(unit_bytes),
           op_(op) {
         buffers_.stride = static_cast<std::ptrdiff_t>(unit_bytes);
-        packing_.begin(signature_);
         if (plan_->scratch_units() != 0) buffers_.scratch = scratch_.get(plan_->scratch_units() * unit_bytes);
         if (CallObserver* observer = CallObserver::current(); observer != nullptr) trace_ = observer->trace_of_run();
     }
@@ -114,6 +113,7 @@ private:
                 status = engine_.advance(part);
             } else {
                 is_started_ = true;
+                packing_.begin(signature_);
                 begin(network_, type_, unit_bytes_, op_);
                 status = engine_.start(*plan_, buffers_, packing_, operations_, part);
             }

@@ -45,8 +45,11 @@ bool is_refused(const ObservedArguments& arguments, Communicator& communicator) 
     const bool is_root = !has_root(arguments.collective) || arguments.root == communicator.rank();
     switch (arguments.collective) {
         case Collective::bcast:
-            if (arguments.received.count == 0 && Process::vendor_kind() == VendorKind::mpich) return false;
-            return arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received, communicator);
+            return arguments.received.buffer == MPI_IN_PLACE ||
+                   is_refused({.buffer = arguments.received.buffer,
+                               .count = arguments.received.count,
+                               .type = type_of_bcast(arguments.received.count, arguments.received.type)},
+                              communicator);
         case Collective::reduce:
         case Collective::allreduce:
             if (find_operation(arguments.op) && find_element(arguments.received.type) &&
