@@ -167,7 +167,9 @@ private:
         // A layout begins with the first ranks of the first nodes that have as many: with the first of these.
         require_mpi(PMPI_Bcast(&is_whole, 1, MPI_INT, ranks.front(), MPI_COMM_WORLD));
         if (ranks.front() != 0) take_over(shared_text(table_json(fresh_), ranks.front()));
-        return is_whole != 0;
+        int has_failed = has_failed_ ? 1 : 0;
+        require_mpi(PMPI_Bcast(&has_failed, 1, MPI_INT, 0, MPI_COMM_WORLD));
+        return is_whole != 0 && has_failed == 0;
     }
 
     // What others have found where rank 0, which writes, was not in the layout: its node has too few ranks.
@@ -206,7 +208,7 @@ private:
         fresh_.entries.push_back(entry);
         if (!job_.speaks() || output_.write()) return;
         if (!has_failed_)
-            fmt::print(stderr, "hcoll-tune: {} cannot be written; it ends with the point under way\n", output_.path());
+            fmt::print(stderr, "hcoll-tune: {}; it ends with the point under way\n", output_.why_not_written());
         has_failed_ = true;
     }
 
@@ -270,6 +272,9 @@ int run(const Job& job, int argc, char** argv) {
     const Settings settings = agreed_settings();
     if (const std::string_view setting = what_chooses_already(settings); !setting.empty())
         return fail(job, fmt::format("{}: there is nothing to tune", setting));
+    if (settings.verify != 0 || settings.check != CheckMode::off)
+        return fail(
+            job, "what LIBHCOLL_VERIFY and LIBHCOLL_CHECK do beside each call would be measured with it; unset them");
     const std::string background = find_calls(settings, options);
     if (!background.empty() && options.names_calls) return fail(job, background);
     const Placement allocation = find_allocation(job, settings);

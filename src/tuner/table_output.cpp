@@ -80,10 +80,20 @@ std::optional<std::string> TableOutput::resume() {
 
 bool TableOutput::write() {
     const std::optional<Identity> there = identity_of(path_);
+    if (ours_ && there && there != ours_) {
+        if (beside_.empty()) beside_ = old_name(path_);
+        if (!replace_file(beside_, table_json(table_))) beside_.clear();
+        return false;
+    }
     const bool is_kept = !there || there == ours_ || rename(path_.c_str(), old_name(path_).c_str()) == 0;
     if (!is_kept || !replace_file(path_, table_json(table_))) return false;
     ours_ = identity_of(path_);
     return true;
+}
+
+std::string TableOutput::why_not_written() const {
+    if (beside_.empty()) return fmt::format("{} cannot be written", path_);
+    return fmt::format("somebody else writes {}, too, so this table is in {}", path_, beside_);
 }
 
 std::string key_of(const TableCall& call, const SubLayout& layout, std::uint64_t bytes) {

@@ -21,9 +21,11 @@ public:
     std::optional<std::string> find_mistake() const;
     // Takes over what stands there already; a sentence where that is no table, or one of another machine or MPI library.
     std::optional<std::string> resume();
-    // Replaces the file; false where that failed. What somebody else has put there, before or meanwhile, and was not taken over, is kept
-    // beside it, with .old behind its name (or .old2, ...).
+    // Replaces the file; false where that failed. What somebody else has put there before, and was not taken over, is kept beside it, with .old
+    // behind its name (or .old2, ...). Where somebody else has written meanwhile, that stays, and what there is here is written there: false.
     bool write();
+    // A clause that says so.
+    std::string why_not_written() const;
     // Is what there is in the file?
     bool is_written() const { return ours_.has_value(); }
 
@@ -38,6 +40,7 @@ private:
     using Identity = std::pair<std::uint64_t, std::uint64_t>;
     static std::optional<Identity> identity_of(const std::string& path);
     std::optional<Identity> ours_;
+    std::string beside_;  // where it is since somebody else writes, too
 };
 
 // Tells points apart.

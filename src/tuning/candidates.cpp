@@ -368,11 +368,11 @@ std::vector<Candidate> find_candidates(const CandidateSpace& space) {
     const bool may_be_shared = space.has_shared_memory && !space.call.is_nonblocking && shape.nodes == 1;
     if (may_be_shared && is_wanted("shared")) {
         found.push_back(plain(AlgorithmChoice::Kind::shared));
-        // A message of that length or more is copied once.
-        constexpr std::uint64_t least = 4 << 10;
-        if (has_message(collective) && (space.bytes >= least || !space.has_heuristics)) {
-            found.push_back(plain(AlgorithmChoice::Kind::shared, std::max<std::uint64_t>(space.bytes, 1)));
-        }
+        // By one name at all lengths, so that between two of them it is what was measured. The shortest messages are never copied once.
+        constexpr std::uint64_t always = 1;
+        constexpr std::uint64_t shortest = 8 << 10;  // NodeCollectives::short_bytes
+        if (has_message(collective) && (space.bytes > shortest || !space.has_heuristics))
+            found.push_back(plain(AlgorithmChoice::Kind::shared, always));
     }
     std::set<std::string> plans;
     for (const Algorithm& algorithm : algorithms())

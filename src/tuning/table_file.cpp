@@ -75,10 +75,21 @@ std::string old_name(const std::string& path) {
     return name;
 }
 
-bool replace_file(const std::string& path, std::string_view text) {
+std::string real_path(const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::is_symlink(path, error)) return path;
+    const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+    return error ? path : target.string();
+}
+
+bool replace_file(const std::string& name, std::string_view text) {
+    const std::string path = real_path(name);
     const std::string fresh = fresh_name(path);
     std::FILE* file = std::fopen(fresh.c_str(), "we");
     if (file == nullptr) return false;
+    // Others of a group may share it, whatever this process's mask is. Where that fails, it is as any new file.
+    struct stat before {};
+    if (stat(path.c_str(), &before) == 0) (void)fchmod(fileno(file), before.st_mode & 0777U);
     const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0 &&
                             fsync(fileno(file)) == 0;
     const int reason = errno;
@@ -103,7 +114,8 @@ void merge_learned(Table& table, std::vector<TableEntry> fresh) {
     });
 }
 
-std::optional<std::string> keep_learned(const std::string& path, const Table& learned) {
+std::optional<std::string> keep_learned(const std::string& name, const Table& learned) {
+    const std::string path = real_path(name);
     std::error_code error;  // the working directory may be gone
     const std::string folder = std::filesystem::absolute(path, error).parent_path().string();
     if (error) return fmt::format("what was learned is not kept in {}: {}", path, error.message());

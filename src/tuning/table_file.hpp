@@ -15,7 +15,10 @@ namespace hcoll {
 std::string fresh_name(const std::string& path);
 std::string old_name(const std::string& path);
 
-// False where it cannot be written; what was there is as it was, then.
+// What a name leads to, where it is a link: that is replaced, not the link.
+std::string real_path(const std::string& path);
+
+// False where it cannot be written; what was there is as it was, then. Who may read and write it stays.
 bool replace_file(const std::string& path, std::string_view text);
 
 // ---- what programs learn (LIBHCOLL_LEARN) ----

@@ -14,6 +14,7 @@
 #include <map>
 
 #include "tuning/table.hpp"
+#include "tuning/text.hpp"
 
 namespace hcoll {
 
@@ -65,6 +66,12 @@ std::vector<int> sorted_numbers(std::vector<int> numbers) {
     return numbers;
 }
 
+// Tables of before 2026-12 name a single copy by the length that it was measured at, from which on it is one: between two lengths that would be none.
+std::string_view at_any_length(std::string_view choice, std::uint64_t measured_bytes) {
+    constexpr std::string_view always = "shared:single_copy=1";
+    return choice == fmt::format("shared:single_copy={}", size_text(measured_bytes)) ? always : choice;
+}
+
 Point point_of(const TableEntry& entry, const std::function<bool(std::string_view)>& can_run) {
     Point point{.bytes = entry.bytes.least, .excess = {}};
     double best = 0;
@@ -75,11 +82,12 @@ Point point_of(const TableEntry& entry, const std::function<bool(std::string_vie
         if (each.seconds <= 0 && !is_chosen) continue;
         const double excess = each.seconds <= 0 ? 0 : std::log2(each.seconds / best);
         point.of_others = std::max(point.of_others, excess);
-        if (can_run(each.choice)) point.excess.emplace(each.choice, excess);
+        const std::string_view choice = at_any_length(each.choice, point.bytes);
+        if (can_run(choice)) point.excess.emplace(choice, excess);
     }
     // Who wrote the table may have chosen otherwise than the times say, or without a time: that holds.
     const double untimed = entry.chosen().seconds <= 0 ? least_excess_of_others : 0;
-    if (const auto chosen = point.excess.find(entry.chosen().choice);
+    if (const auto chosen = point.excess.find(at_any_length(entry.chosen().choice, point.bytes));
         chosen != point.excess.end() && chosen->second + untimed > 0) {
         const double behind = chosen->second + untimed;
         for (auto& [choice, excess] : point.excess) excess = choice == chosen->first ? 0 : excess + behind;
@@ -92,15 +100,17 @@ Point point_of(const TableEntry& entry, const std::function<bool(std::string_vie
 
 std::vector<Corner> find_corners(const std::vector<const TableEntry*>& points, int nodes, int ranks_per_node,
                                  const std::function<bool(std::string_view)>& can_run) {
+    std::map<int, std::vector<int>> rank_counts;  // by nodes
+    for (const TableEntry* entry : points) rank_counts[entry->nodes.least].push_back(entry->ranks_per_node.least);
+    // Where so many nodes have been measured with numbers of ranks that are far away, others say more.
     std::vector<int> node_counts;
-    node_counts.reserve(points.size());
-    for (const TableEntry* entry : points) node_counts.push_back(entry->nodes.least);
+    for (auto& [of_nodes, counts] : rank_counts) {
+        counts = sorted_numbers(std::move(counts));
+        if (!neighbors_of(ranks_per_node, counts).empty()) node_counts.push_back(of_nodes);
+    }
     std::vector<Corner> corners;
-    for (const auto& [of_nodes, share_of_nodes] : neighbors_of(nodes, sorted_numbers(node_counts))) {
-        std::vector<int> rank_counts;
-        for (const TableEntry* entry : points)
-            if (entry->nodes.least == of_nodes) rank_counts.push_back(entry->ranks_per_node.least);
-        for (const auto& [of_ranks, share_of_ranks] : neighbors_of(ranks_per_node, sorted_numbers(rank_counts))) {
+    for (const auto& [of_nodes, share_of_nodes] : neighbors_of(nodes, node_counts)) {
+        for (const auto& [of_ranks, share_of_ranks] : neighbors_of(ranks_per_node, rank_counts[of_nodes])) {
             Corner corner{of_nodes, of_ranks, share_of_nodes * share_of_ranks, {}};
             for (const TableEntry* entry : points)
                 if (entry->nodes.least == of_nodes && entry->ranks_per_node.least == of_ranks)
@@ -231,6 +241,44 @@ std::string layout_text(const std::vector<Corner>& corners) {
     return text;
 }
 
+// The longest message that a layout was measured with.
+using Reach = std::map<std::pair<int, int>, std::uint64_t>;
+Reach reach_of(const std::vector<const TableEntry*>& points) {
+    Reach reach;
+    for (const TableEntry* entry : points) {
+        std::uint64_t& bytes = reach[{entry->nodes.least, entry->ranks_per_node.least}];
+        bytes = std::max(bytes, entry->bytes.least);
+    }
+    return reach;
+}
+
+std::vector<TableRow> rows_of_points(const Table& table, const std::vector<const TableEntry*>& points, int nodes,
+                                     int ranks_per_node, const std::function<bool(std::string_view)>& can_run);
+
+// A layout that was measured with short messages only, and others with longer ones (the tuner was interrupted, or there were blocks of too many ranks): of what
+// is more than twice as long it says nothing. There the layouts that reach further say it, if they are near enough.
+std::vector<TableRow> beyond_reach(std::vector<TableRow> rows, const std::vector<Corner>& corners, const Table& table,
+                                   const std::vector<const TableEntry*>& points, int nodes, int ranks_per_node,
+                                   const std::function<bool(std::string_view)>& can_run) {
+    constexpr std::uint64_t is_long = 1 << 20;  // what is longer than that is alike
+    Reach reach = reach_of(points);
+    std::uint64_t shortest = is_long;
+    for (const Corner& corner : corners) shortest = std::min(shortest, reach[{corner.nodes, corner.ranks_per_node}]);
+    const std::uint64_t limit = 2 * shortest;
+    const bool is_any_beyond =
+        std::any_of(reach.begin(), reach.end(), [&](const auto& each) { return each.second > limit; });
+    if (shortest == is_long || !is_any_beyond) return rows;
+    std::vector<const TableEntry*> further;
+    for (const TableEntry* entry : points)
+        if (reach[{entry->nodes.least, entry->ranks_per_node.least}] > shortest) further.push_back(entry);
+    Rows joined;
+    for (const TableRow& row : rows) joined.add(std::min(row.largest_bytes, limit), row.choice, row.why);
+    for (const TableRow& row : rows_of_points(table, further, nodes, ranks_per_node, can_run))
+        joined.add(row.largest_bytes, row.choice, row.why);
+    joined.add(std::numeric_limits<std::uint64_t>::max(), "", "");
+    return joined.take();
+}
+
 std::vector<TableRow> rows_of_points(const Table& table, const std::vector<const TableEntry*>& points, int nodes,
                                      int ranks_per_node, const std::function<bool(std::string_view)>& can_run) {
     const std::vector<Corner> corners = find_corners(points, nodes, ranks_per_node, can_run);
@@ -255,7 +303,7 @@ std::vector<TableRow> rows_of_points(const Table& table, const std::vector<const
     const auto best =
         std::min_element(here.begin(), here.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     rows.add(std::numeric_limits<std::uint64_t>::max(), best == here.end() ? "vendor" : best->first, why);
-    return rows.take();
+    return beyond_reach(rows.take(), corners, table, points, nodes, ranks_per_node, can_run);
 }
 
 // `rule` in place of what `rows` say for its lengths.

@@ -153,6 +153,9 @@ def mistakes_of_users(job, folder):
     result = job.tune(2, "--output", path, settings=["LIBHCOLL_ENABLE=0"])
     expect(result.returncode == 2 and result.stdout.count("LIBHCOLL_ENABLE=0 leaves every call to the MPI library") == 1,
            "there is nothing to tune where the library is off", result.stdout)
+    for setting in ("LIBHCOLL_VERIFY=100", "LIBHCOLL_CHECK=1"):
+        result = job.tune(2, "--output", path, settings=[setting])
+        expect(result.returncode == 2 and result.stdout.count("would be measured with it") == 1, f"nothing is tuned with {setting}", result.stdout)
     expect(not os.path.exists(path), "nothing was measured")
     # Settings are rank 0's, as in the library.
     result = job.tune_with_settings_of_ranks(f"export LD_PRELOAD={job.library}:$LD_PRELOAD; test $rank = 1 || export LIBHCOLL_TOPOLOGY=2x1", 2, "--output", path,

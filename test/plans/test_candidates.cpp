@@ -184,7 +184,7 @@ TEST(Candidates, InTheBackgroundAndWithoutSharedMemoryAreFewer) {
     const Layout layout = block_layout({8});
     CandidateSpace space = space_of(layout, {Collective::bcast, false}, 1 << 20, true);
     EXPECT_NE(find(find_candidates(space), "shared"), nullptr);
-    EXPECT_NE(find(find_candidates(space), "shared:single_copy=1M"), nullptr);
+    EXPECT_NE(find(find_candidates(space), "shared:single_copy=1"), nullptr);
     space.has_shared_memory = false;
     EXPECT_EQ(find(find_candidates(space), "shared"), nullptr);
     space.has_shared_memory = true;

@@ -416,6 +416,48 @@ TEST(TableLookUp, GoesNoFurtherThanAFactorOfTwo) {
     EXPECT_TRUE(look_up(table, bcast, 2, 8, anything).empty());
 }
 
+// A tuner that was interrupted has measured short messages only at its last layout.
+TEST(TableLookUp, SaysNothingOfMuchLongerMessagesThanALayoutWasMeasuredWith) {
+    Table table;
+    for (std::uint64_t bytes = 8; bytes <= 16 << 20; bytes *= 2)
+        table.entries.push_back(point(4, 8, bytes, {{bytes < 65536 ? "binomial" : "chain", 1}}));
+    table.entries.push_back(point(8, 8, 8, {{"flat", 1}}));
+    table.entries.push_back(point(8, 8, 16, {{"flat", 1}}));
+    auto rows = look_up(table, bcast, 8, 8, anything);
+    EXPECT_EQ(chosen_at(rows, 8), "flat");
+    EXPECT_EQ(chosen_at(rows, 32), "flat");
+    EXPECT_EQ(chosen_at(rows, 33), "binomial") << "as the layout of half as many nodes says";
+    EXPECT_EQ(chosen_at(rows, 16 << 20), "chain");
+    EXPECT_EQ(rows.back().largest_bytes, no_bound);
+    // Nobody near goes further.
+    rows = look_up(table, bcast, 16, 8, anything);
+    EXPECT_EQ(chosen_at(rows, 32), "flat");
+    EXPECT_EQ(chosen_at(rows, 33), "");
+    EXPECT_EQ(chosen_at(rows, no_bound), "");
+    // What is long is like what is longer.
+    table.entries.push_back(point(8, 8, 1 << 20, {{"flat", 1}}));
+    EXPECT_EQ(chosen_at(look_up(table, bcast, 8, 8, anything), no_bound), "flat");
+}
+
+TEST(TableLookUp, PassesOverNodesThatWereMeasuredWithOtherNumbersOfRanks) {
+    Table table;
+    table.entries = {point(4, 48, 8, {{"chain", 1}}), point(8, 1, 8, {{"flat", 1}}), point(8, 2, 8, {{"flat", 1}})};
+    EXPECT_EQ(chosen_at(look_up(table, bcast, 8, 48, anything), 8), "chain");
+    EXPECT_EQ(chosen_at(look_up(table, bcast, 8, 2, anything), 8), "flat");
+}
+
+// Tables of before name single copies by the length that they were measured at.
+TEST(TableLookUp, CopiesOnceBetweenTwoLengthsThatWereMeasuredSo) {
+    Table table;
+    table.entries = {
+        point(1, 8, 64 << 10, {{"shared:single_copy=64k", 1e-5}, {"shared", 1.6e-5}, {"vendor", 1.9e-5}}),
+        point(1, 8, 128 << 10, {{"shared:single_copy=128k", 2e-5}, {"shared", 3.2e-5}, {"vendor", 3.8e-5}})};
+    const auto rows = look_up(table, bcast, 1, 8, anything);
+    for (const std::uint64_t bytes :
+         {std::uint64_t{64} << 10, std::uint64_t{100000}, std::uint64_t{128} << 10, no_bound})
+        EXPECT_EQ(chosen_at(rows, bytes), "shared:single_copy=1") << bytes;
+}
+
 TEST(TableLookUp, PassesOverWhatCannotRun) {
     Table table;
     table.entries = {point(1, 8, 8, {{"shared", 1e-6}, {"binomial", 2e-6}, {"vendor", 3e-6}}),

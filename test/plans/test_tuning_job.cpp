@@ -142,6 +142,43 @@ TEST_F(ResumedTable, IsKeptWhereItIsNotGoneOnWith) {
     EXPECT_EQ(entries_in(path() + ".old"), 2U);
 }
 
+// Two jobs with one output: one goes on, and the other one's is beside it.
+TEST_F(ResumedTable, IsNotFoughtFor) {
+    TableOutput first(path(), table_);
+    TableOutput second(path(), table_);
+    first.add(entry());
+    ASSERT_TRUE(first.write());
+    ASSERT_TRUE(second.write()) << "what was there before it is kept beside it";
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_FALSE(first.write());
+        EXPECT_NE(first.why_not_written().find("somebody else writes"), std::string::npos);
+        EXPECT_TRUE(second.write());
+    }
+    std::size_t files = 0;
+    for (const auto& each : std::filesystem::directory_iterator(std::filesystem::path(path()).parent_path()))
+        files += each.path().string().starts_with(path()) ? 1 : 0;
+    EXPECT_EQ(files, 3U);
+}
+
+// A group's file stays the group's, and a link leads to it as before.
+TEST_F(ResumedTable, StaysWhereItIsAndAsItIs) {
+    using std::filesystem::perms;
+    const std::string file = folder_.path() + "/elsewhere.json";
+    TableOutput made(file, table_);
+    made.add(entry());
+    ASSERT_TRUE(made.write());
+    const perms of_group = perms::owner_read | perms::owner_write | perms::group_read | perms::group_write;
+    std::filesystem::permissions(file, of_group);
+    std::filesystem::create_symlink(file, path());
+    TableOutput output(path(), table_);
+    ASSERT_EQ(output.resume(), std::nullopt);
+    ASSERT_TRUE(output.write());
+    EXPECT_TRUE(std::filesystem::is_symlink(path()));
+    EXPECT_EQ(std::filesystem::status(file).permissions(), of_group);
+    std::vector<std::string> mistakes;
+    EXPECT_EQ(read_table(file, mistakes)->entries.size(), 1U);
+}
+
 // The command that made it may have a path in any encoding.
 TEST_F(ResumedTable, IsReadBackWhateverIsInItsCommand) {
     table_.origin.emplace_back("command", "hcoll-tune --output caf\xe9/\xff.json");
