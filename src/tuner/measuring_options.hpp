@@ -15,7 +15,7 @@ struct MeasuringOptions {
     int most_calls = 2000;
     int single_calls = 3;              // of which the median counts ...
     double seconds_of_singles = 2e-3;  // ... but where fewer take longer than that
-    double long_call = 10e-3;          // beside which making its plan is nothing: the first one counts, too
+    double long_call = 10e-3;  // beside which making its plan is nothing: the faster of the first two counts, too
 };
 
 inline int calls_in_seconds(double seconds, double seconds_of_a_call, int most) {

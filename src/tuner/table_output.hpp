@@ -10,12 +10,13 @@
 
 #include "tuner/allocation.hpp"
 #include "tuning/table.hpp"
+#include "tuning/table_file.hpp"
 
 namespace hcoll {
 
 class TableOutput {
 public:
-    TableOutput(std::string path, Table table) : path_(std::move(path)), table_(std::move(table)) {}
+    TableOutput(const std::string& path, Table table) : path_(real_path(path)), table_(std::move(table)) {}
 
     // By the rank that writes, before anything is measured: a sentence where the file cannot be written.
     std::optional<std::string> find_mistake() const;

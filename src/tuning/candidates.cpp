@@ -370,8 +370,7 @@ std::vector<Candidate> find_candidates(const CandidateSpace& space) {
         found.push_back(plain(AlgorithmChoice::Kind::shared));
         // By one name at all lengths, so that between two of them it is what was measured. The shortest messages are never copied once.
         constexpr std::uint64_t always = 1;
-        constexpr std::uint64_t shortest = 8 << 10;  // NodeCollectives::short_bytes
-        if (has_message(collective) && (space.bytes > shortest || !space.has_heuristics))
+        if (has_message(collective) && (space.bytes > never_copied_once || !space.has_heuristics))
             found.push_back(plain(AlgorithmChoice::Kind::shared, always));
     }
     std::set<std::string> plans;

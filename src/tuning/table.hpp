@@ -25,6 +25,9 @@
 
 namespace hcoll {
 
+// Over shared memory messages of no more bytes are never copied once, whatever a choice says (NodeCollectives::short_bytes).
+inline constexpr std::uint64_t never_copied_once = 8 << 10;
+
 // Which call: a blocking collective, or its non-blocking relative.
 struct TableCall {
     Collective collective = Collective::bcast;

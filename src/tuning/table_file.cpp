@@ -77,7 +77,10 @@ std::string old_name(const std::string& path) {
 
 std::string real_path(const std::string& path) {
     std::error_code error;
-    if (!std::filesystem::is_symlink(path, error)) return path;
+    struct stat link {};
+    // Not where somebody else has put it.
+    if (lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode) || (link.st_uid != geteuid() && link.st_uid != 0))
+        return path;
     const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
     return error ? path : target.string();
 }
@@ -89,7 +92,10 @@ bool replace_file(const std::string& name, std::string_view text) {
     if (file == nullptr) return false;
     // Others of a group may share it, whatever this process's mask is. Where that fails, it is as any new file.
     struct stat before {};
-    if (stat(path.c_str(), &before) == 0) (void)fchmod(fileno(file), before.st_mode & 0777U);
+    if (stat(path.c_str(), &before) == 0) {
+        const bool is_of_group = fchown(fileno(file), static_cast<uid_t>(-1), before.st_gid) == 0;
+        (void)fchmod(fileno(file), before.st_mode & (is_of_group ? 0777U : 0707U));
+    }
     const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0 &&
                             fsync(fileno(file)) == 0;
     const int reason = errno;

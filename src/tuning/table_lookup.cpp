@@ -66,14 +66,40 @@ std::vector<int> sorted_numbers(std::vector<int> numbers) {
     return numbers;
 }
 
-// Tables of before 2026-12 name a single copy by the length that it was measured at, from which on it is one: between two lengths that would be none.
-std::string_view at_any_length(std::string_view choice, std::uint64_t measured_bytes) {
-    constexpr std::string_view always = "shared:single_copy=1";
-    return choice == fmt::format("shared:single_copy={}", size_text(measured_bytes)) ? always : choice;
-}
+// Tuned tables of before 2026-12 name a single copy by the length that it was measured at, from which on it is one: between two lengths that would be none. A
+// name that is there at several lengths is somebody's own.
+class SingleCopies {
+public:
+    explicit SingleCopies(const std::vector<const TableEntry*>& points) {
+        for (const TableEntry* entry : points)
+            for (const TableCandidate& each : entry->candidates)
+                if (is_one(each.choice)) {
+                    const auto [known, is_new] = lengths_.emplace(each.choice, entry->bytes.least);
+                    if (!is_new && known->second != entry->bytes.least) known->second = several;
+                }
+    }
+    std::string_view name_at_any_length(std::string_view choice, std::uint64_t measured_bytes) const {
+        if (!is_one(choice) || measured_bytes <= never_copied_once ||
+            choice.substr(prefix.size()) != size_text(measured_bytes))
+            return choice;
+        const auto known = lengths_.find(choice);
+        return known != lengths_.end() && known->second == measured_bytes ? always : choice;
+    }
 
-Point point_of(const TableEntry& entry, const std::function<bool(std::string_view)>& can_run) {
+private:
+    static constexpr std::string_view prefix = "shared:single_copy=";
+    static constexpr std::string_view always = "shared:single_copy=1";
+    static constexpr std::uint64_t several = std::numeric_limits<std::uint64_t>::max();
+
+    static bool is_one(std::string_view choice) { return choice.starts_with(prefix); }
+
+    std::map<std::string_view, std::uint64_t> lengths_;  // that a name is there at
+};
+
+Point point_of(const TableEntry& entry, const SingleCopies& single_copies,
+               const std::function<bool(std::string_view)>& can_run) {
     Point point{.bytes = entry.bytes.least, .excess = {}};
+    const auto name_of = [&](std::string_view choice) { return single_copies.name_at_any_length(choice, point.bytes); };
     double best = 0;
     for (const TableCandidate& each : entry.candidates)
         if (each.seconds > 0 && (best == 0 || each.seconds < best)) best = each.seconds;
@@ -82,12 +108,12 @@ Point point_of(const TableEntry& entry, const std::function<bool(std::string_vie
         if (each.seconds <= 0 && !is_chosen) continue;
         const double excess = each.seconds <= 0 ? 0 : std::log2(each.seconds / best);
         point.of_others = std::max(point.of_others, excess);
-        const std::string_view choice = at_any_length(each.choice, point.bytes);
+        const std::string_view choice = name_of(each.choice);
         if (can_run(choice)) point.excess.emplace(choice, excess);
     }
     // Who wrote the table may have chosen otherwise than the times say, or without a time: that holds.
     const double untimed = entry.chosen().seconds <= 0 ? least_excess_of_others : 0;
-    if (const auto chosen = point.excess.find(at_any_length(entry.chosen().choice, point.bytes));
+    if (const auto chosen = point.excess.find(name_of(entry.chosen().choice));
         chosen != point.excess.end() && chosen->second + untimed > 0) {
         const double behind = chosen->second + untimed;
         for (auto& [choice, excess] : point.excess) excess = choice == chosen->first ? 0 : excess + behind;
@@ -100,6 +126,7 @@ Point point_of(const TableEntry& entry, const std::function<bool(std::string_vie
 
 std::vector<Corner> find_corners(const std::vector<const TableEntry*>& points, int nodes, int ranks_per_node,
                                  const std::function<bool(std::string_view)>& can_run) {
+    const SingleCopies single_copies(points);
     std::map<int, std::vector<int>> rank_counts;  // by nodes
     for (const TableEntry* entry : points) rank_counts[entry->nodes.least].push_back(entry->ranks_per_node.least);
     // Where so many nodes have been measured with numbers of ranks that are far away, others say more.
@@ -114,7 +141,7 @@ std::vector<Corner> find_corners(const std::vector<const TableEntry*>& points, i
             Corner corner{of_nodes, of_ranks, share_of_nodes * share_of_ranks, {}};
             for (const TableEntry* entry : points)
                 if (entry->nodes.least == of_nodes && entry->ranks_per_node.least == of_ranks)
-                    corner.points.push_back(point_of(*entry, can_run));
+                    corner.points.push_back(point_of(*entry, single_copies, can_run));
             std::sort(corner.points.begin(), corner.points.end(),
                       [](const Point& a, const Point& b) { return a.bytes < b.bytes; });
             corners.push_back(std::move(corner));
@@ -241,13 +268,20 @@ std::string layout_text(const std::vector<Corner>& corners) {
     return text;
 }
 
-// The longest message that a layout was measured with.
+constexpr std::uint64_t long_bytes = 1 << 20;  // what is longer than that is alike
+
+// The longest message that a layout was measured with. Of blocks a tuner measures as long ones as all of them together are reasonable.
 using Reach = std::map<std::pair<int, int>, std::uint64_t>;
 Reach reach_of(const std::vector<const TableEntry*>& points) {
     Reach reach;
     for (const TableEntry* entry : points) {
         std::uint64_t& bytes = reach[{entry->nodes.least, entry->ranks_per_node.least}];
         bytes = std::max(bytes, entry->bytes.least);
+        constexpr std::uint64_t much_of_all = 32 << 20;
+        const auto ranks =
+            static_cast<std::uint64_t>(entry->nodes.least) * static_cast<std::uint64_t>(entry->ranks_per_node.least);
+        if (has_blocks(entry->call.collective) && bytes >= much_of_all / std::max<std::uint64_t>(ranks, 1))
+            bytes = std::max(bytes, long_bytes);
     }
     return reach;
 }
@@ -260,14 +294,13 @@ std::vector<TableRow> rows_of_points(const Table& table, const std::vector<const
 std::vector<TableRow> beyond_reach(std::vector<TableRow> rows, const std::vector<Corner>& corners, const Table& table,
                                    const std::vector<const TableEntry*>& points, int nodes, int ranks_per_node,
                                    const std::function<bool(std::string_view)>& can_run) {
-    constexpr std::uint64_t is_long = 1 << 20;  // what is longer than that is alike
     Reach reach = reach_of(points);
-    std::uint64_t shortest = is_long;
+    std::uint64_t shortest = long_bytes;
     for (const Corner& corner : corners) shortest = std::min(shortest, reach[{corner.nodes, corner.ranks_per_node}]);
     const std::uint64_t limit = 2 * shortest;
     const bool is_any_beyond =
         std::any_of(reach.begin(), reach.end(), [&](const auto& each) { return each.second > limit; });
-    if (shortest == is_long || !is_any_beyond) return rows;
+    if (shortest == long_bytes || !is_any_beyond) return rows;
     std::vector<const TableEntry*> further;
     for (const TableEntry* entry : points)
         if (reach[{entry->nodes.least, entry->ranks_per_node.least}] > shortest) further.push_back(entry);

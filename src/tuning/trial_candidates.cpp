@@ -38,7 +38,8 @@ private:
 // Do both run the same for messages of so many bytes?
 bool is_alike(const Decision& a, const Decision& b, std::uint64_t bytes, NodeMemory memory) {
     const auto copies_once = [&](const Decision& each) {
-        return memory == NodeMemory::copied_once && each.single_copy != 0 && bytes >= each.single_copy;
+        return memory == NodeMemory::copied_once && each.single_copy != 0 && bytes >= each.single_copy &&
+               bytes > never_copied_once;
     };
     return a.shared && b.shared ? copies_once(a) == copies_once(b) : a.what == b.what;
 }

@@ -456,6 +456,11 @@ TEST(TableLookUp, CopiesOnceBetweenTwoLengthsThatWereMeasuredSo) {
     for (const std::uint64_t bytes :
          {std::uint64_t{64} << 10, std::uint64_t{100000}, std::uint64_t{128} << 10, no_bound})
         EXPECT_EQ(chosen_at(rows, bytes), "shared:single_copy=1") << bytes;
+    // What programs have learned has one name at all lengths.
+    table.entries = {point(1, 8, 32 << 10, {{"shared:single_copy=32k", 1e-5}, {"vendor", 1.05e-5}, {"shared", 1.4e-5}}),
+                     point(1, 8, 64 << 10, {{"shared:single_copy=32k", 2e-5}, {"vendor", 2.1e-5}, {"shared", 3e-5}})};
+    EXPECT_EQ(look_up(table, bcast, 1, 8, anything).size(), 1U);
+    EXPECT_EQ(look_up(table, bcast, 1, 8, anything)[0].choice, "shared:single_copy=32k");
 }
 
 TEST(TableLookUp, PassesOverWhatCannotRun) {

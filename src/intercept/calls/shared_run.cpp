@@ -17,6 +17,8 @@ namespace hcoll {
 
 namespace {
 
+static_assert(never_copied_once == NodeCollectives::short_bytes);
+
 int broken_by(const NodeFailure& failure, Communicator& communicator) {
     communicator.own().is_broken = true;
     return error_of(failure);
