@@ -7,6 +7,8 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <tuple>
+#include <utility>
 
 #include "base/compute.hpp"
 
@@ -211,16 +213,13 @@ double MpiLaboratory::single_call(const Bench& bench, const TableCall& call, std
         if (bench.communicator != MPI_COMM_NULL) run(bench.communicator, call, bytes);
         return seconds() - begin;
     };
-    double first = one();
-    double of_all = longest(first);
-    if (of_all > options_.long_call) {
-        const double second = one();
-        const double second_of_all = longest(second);
-        if (second_of_all < of_all) {
-            first = second;
-            of_all = second_of_all;
-        }
-    }
+    // Of all ranks, and of this one.
+    const auto look = [&] {
+        const double mine = one();
+        return std::pair(longest(mine), mine);
+    };
+    auto [of_all, first] = look();
+    if (of_all > options_.long_call) std::tie(of_all, first) = std::min(std::pair(of_all, first), look());
     const int calls = single_calls_of(options_, std::max(of_all, 1e-9));
     if (calls == 0) return first;
     std::vector<double> mine(static_cast<std::size_t>(calls));

@@ -15,7 +15,7 @@ namespace hcoll {
 std::string fresh_name(const std::string& path);
 std::string old_name(const std::string& path);
 
-// What a name leads to, where it is a link: that is replaced, not the link.
+// What a name leads to, where it is a link that this user or root has made: that is replaced, not the link.
 std::string real_path(const std::string& path);
 
 // False where it cannot be written; what was there is as it was, then. Who may read and write it stays.

@@ -30,7 +30,7 @@ PATIENCE = 60
 SYSTEM = {"memfd_create": 6, "ftruncate": 6, "fallocate": 6, "posix_fallocate": 1, "mmap": 12, "mprotect": 2, "open": 8, "getrandom": 6,
           "process_vm_readv": 60, "process_vm_writev": 60, "pthread_create": 2, "socket": 2, "eventfd": 1}
 CALLS = {"Isend": 400, "Issend": 100, "Irecv": 400, "Send": 200, "Recv": 200, "Sendrecv": 100, "Test": 200, "Testsome": 200, "Reduce_local": 100,
-         "Grequest_start": 50, "Comm_dup": 3, "Comm_create": 3, "Comm_create_group": 3, "Comm_split_type": 3}
+         "Grequest_start": 50, "Comm_dup": 3, "Comm_create": 3, "Comm_create_group": 3, "Comm_group": 6, "Comm_split_type": 3}
 CRASHES = re.compile(r"signal (4|6|7|8|11)\b|Segmentation fault|Bus error|Aborted|terminate called|invariant|stack smashing|free\(\): |double free")
 
 

@@ -112,12 +112,6 @@ int PMPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
     return fails("Comm_group") ? error(comm) : NEXT(PMPI_Comm_group)(comm, group);
 }
 
-int PMPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-    const bool is_lost = fails("Allreduce");
-    const int status = NEXT(PMPI_Allreduce)(send, receive, count, type, op, comm);
-    return is_lost && status == MPI_SUCCESS ? error(comm) : status;
-}
-
 int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
     const bool is_lost = fails("Comm_create");
     const int status = NEXT(PMPI_Comm_create)(comm, group, made);

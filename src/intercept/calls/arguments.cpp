@@ -13,35 +13,45 @@ namespace {
 // What the vendors' checks leave out (test/mpi/arguments.cpp): Open MPI looks at no buffer's address, MPICH at no MPI_IN_PLACE of a
 // rank that is not the root, nor of a Bcast.
 bool rejects_null_buffers() { return Process::vendor_kind() == VendorKind::mpich; }
-// Is a Bcast of no elements of what is no type an error? The MPI library is asked.
+bool rejects_foreign_in_place() { return Process::vendor_kind() != VendorKind::mpich; }
+
+// What the MPI library is asked once; from any thread.
+class AskedOnce {
+public:
+    template <typename Ask>
+    bool get(Ask&& ask) {
+        if (answer_.load(std::memory_order_relaxed) == unknown)
+            answer_.store(ask() ? yes : no, std::memory_order_relaxed);
+        return answer_.load(std::memory_order_relaxed) == yes;
+    }
+
+private:
+    enum : int { unknown, no, yes };
+    std::atomic<int> answer_{unknown};
+};
+
+// Is a Bcast of no elements of what is no type an error?
 bool looks_at_types_of_nothing() {
-    if (Process::vendor_kind() != VendorKind::mpich) return true;
-    enum { unknown, no, yes };
-    static std::atomic<int> answer{unknown};
-    if (answer.load(std::memory_order_relaxed) == unknown) {
+    static AskedOnce asked;
+    return Process::vendor_kind() != VendorKind::mpich || asked.get([] {
         const ErrorsReturn errors_return(MPI_COMM_SELF);
         MPI_Datatype uncommitted = MPI_DATATYPE_NULL;
         if (mpi.Type_contiguous(1, MPI_INT, &uncommitted) != MPI_SUCCESS) return true;
         const bool looks = mpi.Bcast(nullptr, 0, uncommitted, 0, MPI_COMM_SELF) != MPI_SUCCESS;
         mpi.Type_free(&uncommitted);
-        answer.store(looks ? yes : no, std::memory_order_relaxed);
-    }
-    return answer.load(std::memory_order_relaxed) == yes;
+        return looks;
+    });
 }
-bool rejects_foreign_in_place() { return Process::vendor_kind() != VendorKind::mpich; }
 
 }  // namespace
 
 bool vendor_checks_arguments(MPI_Comm communicator) {
-    enum { unknown, no, yes };
-    static std::atomic<int> answer{unknown};
-    if (answer.load(std::memory_order_relaxed) == unknown) {
+    static AskedOnce asked;
+    return asked.get([&] {
         // To nobody: where nobody looks at the count, nothing happens.
         const ErrorsReturn errors_return(communicator);
-        const bool checks = mpi.Send(nullptr, -1, MPI_BYTE, MPI_PROC_NULL, 0, communicator) != MPI_SUCCESS;
-        answer.store(checks ? yes : no, std::memory_order_relaxed);
-    }
-    return answer.load(std::memory_order_relaxed) == yes;
+        return mpi.Send(nullptr, -1, MPI_BYTE, MPI_PROC_NULL, 0, communicator) != MPI_SUCCESS;
+    });
 }
 
 Screening screen_elements(Communicator& communicator, std::int64_t count, MPI_Datatype type) {

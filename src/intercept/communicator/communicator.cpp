@@ -259,22 +259,25 @@ int Communicator::note_info(MPI_Comm handle, MPI_Info info) {
     const std::array<std::uint64_t, 4> mine = {hash, ~hash, chosen.is_empty() ? 0U : 1U, has_memory ? 0U : 1U};
     std::array<std::uint64_t, 4> all{};
     if (const int status = find_largest(mine, all.data(), handle); status != MPI_SUCCESS) return status;
-    if (all[3] != 0) return state->tell_of_no_memory();
+    if (all[3] != 0) {
+        state->tell_of_no_memory();
+        return MPI_SUCCESS;
+    }
     if (all[0] != ~all[1])
         mistakes.emplace_back("MPI_Comm_set_info: the ranks do not ask for the same; nothing changes");
     if (state->rank_ == 0)
         for (const std::string& mistake : mistakes) log_line(LogLevel::warn, mistake);
-    return all[0] == ~all[1] && all[2] != 0 ? state->choose(chosen, all_chosen) : MPI_SUCCESS;
-}
-
-// On all ranks: it was a hint, and what runs is as it was.
-int Communicator::tell_of_no_memory() const {
-    if (rank_ == 0) log_line(LogLevel::warn, "MPI_Comm_set_info: there is no memory on some rank; nothing changes");
+    if (all[0] == ~all[1] && all[2] != 0) state->choose(chosen, all_chosen);
     return MPI_SUCCESS;
 }
 
+// On all ranks: it was a hint, and what runs is as it was.
+void Communicator::tell_of_no_memory() const {
+    if (rank_ == 0) log_line(LogLevel::warn, "MPI_Comm_set_info: there is no memory on some rank; nothing changes");
+}
+
 // Runs `all_chosen`, in which `chosen` is new.
-int Communicator::choose(const ChosenCalls& chosen, const std::shared_ptr<ChosenCalls>& all_chosen) {
+void Communicator::choose(const ChosenCalls& chosen, const std::shared_ptr<ChosenCalls>& all_chosen) {
     if (own_ == nullptr || !own_->has_everything) {
         let_go_of_own();
         mode_ = Mode::counting;
@@ -284,7 +287,7 @@ int Communicator::choose(const ChosenCalls& chosen, const std::shared_ptr<Chosen
         if (rank_ == 0)
             log_line(LogLevel::warn, "MPI_Comm_set_info: a communicator of {} ranks stays with the MPI library: {}",
                      size_, mode_ == Mode::vendor ? why_vendor_ : why_counting_);
-        return MPI_SUCCESS;
+        return;
     }
     std::vector<std::string> mistakes;
     std::shared_ptr<const CallDecisions> decisions;
@@ -303,7 +306,6 @@ int Communicator::choose(const ChosenCalls& chosen, const std::shared_ptr<Chosen
     nonblocking_vendor_only_ = own_->decisions->nonblocking_vendor_only;
     if (rank_ == 0)
         for (const std::string& mistake : mistakes) log_line(LogLevel::warn, mistake);
-    return MPI_SUCCESS;
 }
 
 std::shared_ptr<const CallDecisions> Communicator::decisions_without(Collective collective,

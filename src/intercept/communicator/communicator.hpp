@@ -193,8 +193,8 @@ private:
     static PerProcess<Registry> registry_;
     static int attach(MPI_Comm handle, Communicator*& state);
     void set_up(bool at_once, bool with_everything = false);
-    int choose(const ChosenCalls& chosen, const std::shared_ptr<ChosenCalls>& all_chosen);
-    int tell_of_no_memory() const;
+    void choose(const ChosenCalls& chosen, const std::shared_ptr<ChosenCalls>& all_chosen);
+    void tell_of_no_memory() const;
     void give_to_vendor(const char* why);
     void begin_own(ProcessGroup& group, OwnAlgorithms& own);
     void let_go_of_own();

@@ -27,7 +27,7 @@ bool SetUp::agree(std::span<std::uint64_t> values) {
     std::copy(values.begin(), values.end(), mine.begin());
     const int status =
         mpi.Allreduce(mine.data(), values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_MAX, of_.handle);
-    has_lost_touch_ |= status != MPI_SUCCESS;
+    if (status != MPI_SUCCESS) has_failed_ = has_lost_touch_ = true;
     return status == MPI_SUCCESS;
 }
 

@@ -155,8 +155,8 @@ private:
     DecisionTables blocking_;
     NonblockingTables nonblocking_;
     TrialTables trials_;
-    bool has_failed_ = false;               // this rank, for want of memory, which the others have to be told
-    bool has_lost_touch_ = false;           // this rank could not be told what the others were
+    bool has_failed_ = false;      // this rank, for want of memory or of touch, which the others have to be told
+    bool has_lost_touch_ = false;  // it could not be told what the others were
     const Neighbors* neighbors_ = nullptr;  // by which ranks agree, where they keep to them
     MPI_Comm leaders_ = MPI_COMM_NULL;
     bool has_leaders_ = false;

@@ -69,8 +69,7 @@ void SetUp::copy_decisions() {
 const char* SetUp::make() {
     copy_decisions();
     find_duplicate();
-    std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U,
-                                          has_failed_ || has_lost_touch_ ? 1U : 0U};
+    std::array<std::uint64_t, 2> lacks = {duplicate_ == MPI_COMM_NULL ? 1U : 0U, has_failed_ ? 1U : 0U};
     if (!agree(lacks) || lacks[0] != 0) {
         if (of_.rank == 0)
             log_line(settings().reproducible ? LogLevel::warn : LogLevel::info,
@@ -124,7 +123,7 @@ bool SetUp::make_own() {
         own_->has_leaders = has_leaders_;
         own_->has_everything = of_.wants_everything;
     });
-    return !is_true_anywhere(has_failed_ || has_lost_touch_ || !has_memory);
+    return !is_true_anywhere(has_failed_ || !has_memory);
 }
 
 // Where all that there is to find is known, and there is a room: every rank makes its part, and they meet once.
@@ -132,7 +131,7 @@ const char* SetUp::make_in_room() {
     find_duplicate();
     std::list<ProcessGroup::Part> part;
     const bool has_duplicate = duplicate_ != MPI_COMM_NULL;
-    const bool has_memory = !has_failed_ && !has_lost_touch_ && has_duplicate && has_memory_for([&] {
+    const bool has_memory = !has_failed_ && has_duplicate && has_memory_for([&] {
         make_around_duplicate();
         own_->rooms = room_.of;
         if (enter(room_.place) != 0) throw std::bad_alloc();
@@ -179,7 +178,7 @@ void SetUp::compare_clocks() {
 bool SetUp::keep() {
     std::list<ProcessGroup::Part> part;
     // What failed on this rank alone it must not learn: the others would take it for what they know.
-    const bool has_memory = !has_failed_ && !has_lost_touch_ && has_memory_for([&] {
+    const bool has_memory = !has_failed_ && has_memory_for([&] {
         facts_.decisions = std::make_shared<const CallDecisions>(std::move(blocking_), std::move(nonblocking_),
                                                                  std::move(trials_), *facts_.placement);
         own_->decisions = facts_.decisions;
@@ -248,7 +247,7 @@ MPI_Comm SetUp::make_leaders() {
     has_leaders_ = !is_true_anywhere(leads && leaders == MPI_COMM_NULL);
     if (has_leaders_) return leaders;
     // Freeing one that some leader lacks could wait for ever: it is left alone.
-    has_failed_ = !has_memory_for([&] {
+    has_failed_ |= !has_memory_for([&] {
         for (DecisionTable& table : blocking_)
             for (SizeRange& range : table) range.decision.do_without_leaders();
     });

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/observed/observed_call.hpp"
 
-#include <atomic>
-
 #include "intercept/calls/dispatch.hpp"
 #include "intercept/observed/common_time.hpp"
 #include "intercept/observed/late_report.hpp"
@@ -22,14 +20,10 @@ constexpr std::size_t most_of_name = 400;
 
 // Valid, and committed where it is the program's own? Handlers of other communicators are told of no type that is none.
 bool is_type(MPI_Datatype type, MPI_Comm communicator) {
-    // A predefined one, which is one for ever.
-    static std::atomic<MPI_Datatype> known{MPI_DATATYPE_NULL};
     if (type == MPI_DATATYPE_NULL) return false;
-    if (type == known.load(std::memory_order_relaxed)) return true;
+    if (find_element(type)) return true;
     const ErrorsReturn errors_return(communicator);
-    if (check_type(type, communicator) == MPI_ERR_TYPE) return false;
-    if (is_predefined_type(type)) known.store(type, std::memory_order_relaxed);
-    return true;
+    return check_type(type, communicator) != MPI_ERR_TYPE;
 }
 
 bool is_refused(const ObservedArguments::Side& side, Communicator& communicator) {
