@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "tuning/table.hpp"
 #include "tuning/text.hpp"
@@ -268,52 +269,43 @@ std::string layout_text(const std::vector<Corner>& corners) {
     return text;
 }
 
-constexpr std::uint64_t long_bytes = 1 << 20;  // what is longer than that is alike
+// What is shorter, or longer, than that is alike.
+constexpr std::uint64_t short_bytes = 64;
+constexpr std::uint64_t long_bytes = 1 << 20;
 
-// The longest message that a layout was measured with. Of blocks a tuner measures as long ones as all of them together are reasonable.
-using Reach = std::map<std::pair<int, int>, std::uint64_t>;
-Reach reach_of(const std::vector<const TableEntry*>& points) {
-    Reach reach;
+// The lengths that something was measured with.
+struct Lengths {
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t most = 0;
+
+    // Those of which it says something: up to a factor of two away.
+    std::uint64_t first() const { return least <= short_bytes ? 0 : least - least / 2; }
+    std::uint64_t last() const { return most >= long_bytes ? std::numeric_limits<std::uint64_t>::max() : 2 * most; }
+};
+
+// By layout. Of blocks a tuner measures as long ones as all of them together are reasonable; a Barrier has no length.
+using LengthsByLayout = std::map<std::pair<int, int>, Lengths>;
+LengthsByLayout lengths_by_layout(const std::vector<const TableEntry*>& points) {
+    LengthsByLayout by_layout;
     for (const TableEntry* entry : points) {
-        std::uint64_t& bytes = reach[{entry->nodes.least, entry->ranks_per_node.least}];
-        bytes = std::max(bytes, entry->bytes.least);
+        Lengths& lengths = by_layout[{entry->nodes.least, entry->ranks_per_node.least}];
+        const std::uint64_t bytes = entry->bytes.least;
+        lengths.least = std::min(lengths.least, bytes);
+        lengths.most = std::max(lengths.most, bytes);
         constexpr std::uint64_t much_of_all = 32 << 20;
         const auto ranks =
             static_cast<std::uint64_t>(entry->nodes.least) * static_cast<std::uint64_t>(entry->ranks_per_node.least);
-        if (has_blocks(entry->call.collective) && bytes >= much_of_all / std::max<std::uint64_t>(ranks, 1))
-            bytes = std::max(bytes, long_bytes);
+        const bool is_long_for_blocks =
+            has_blocks(entry->call.collective) && bytes >= much_of_all / std::max<std::uint64_t>(ranks, 1);
+        if (is_long_for_blocks || !has_message(entry->call.collective))
+            lengths.most = std::max(lengths.most, long_bytes);
     }
-    return reach;
+    return by_layout;
 }
 
-std::vector<TableRow> rows_of_points(const Table& table, const std::vector<const TableEntry*>& points, int nodes,
-                                     int ranks_per_node, const std::function<bool(std::string_view)>& can_run);
-
-// A layout that was measured with short messages only, and others with longer ones (the tuner was interrupted, or there were blocks of too many ranks): of what
-// is more than twice as long it says nothing. There the layouts that reach further say it, if they are near enough.
-std::vector<TableRow> beyond_reach(std::vector<TableRow> rows, const std::vector<Corner>& corners, const Table& table,
-                                   const std::vector<const TableEntry*>& points, int nodes, int ranks_per_node,
-                                   const std::function<bool(std::string_view)>& can_run) {
-    Reach reach = reach_of(points);
-    std::uint64_t shortest = long_bytes;
-    for (const Corner& corner : corners) shortest = std::min(shortest, reach[{corner.nodes, corner.ranks_per_node}]);
-    const std::uint64_t limit = 2 * shortest;
-    const bool is_any_beyond =
-        std::any_of(reach.begin(), reach.end(), [&](const auto& each) { return each.second > limit; });
-    if (shortest == long_bytes || !is_any_beyond) return rows;
-    std::vector<const TableEntry*> further;
-    for (const TableEntry* entry : points)
-        if (reach[{entry->nodes.least, entry->ranks_per_node.least}] > shortest) further.push_back(entry);
-    Rows joined;
-    for (const TableRow& row : rows) joined.add(std::min(row.largest_bytes, limit), row.choice, row.why);
-    for (const TableRow& row : rows_of_points(table, further, nodes, ranks_per_node, can_run))
-        joined.add(row.largest_bytes, row.choice, row.why);
-    joined.add(std::numeric_limits<std::uint64_t>::max(), "", "");
-    return joined.take();
-}
-
-std::vector<TableRow> rows_of_points(const Table& table, const std::vector<const TableEntry*>& points, int nodes,
-                                     int ranks_per_node, const std::function<bool(std::string_view)>& can_run) {
+// Of layouts that say something of all lengths that are asked for.
+std::vector<TableRow> rows_of_layouts(const Table& table, const std::vector<const TableEntry*>& points, int nodes,
+                                      int ranks_per_node, const std::function<bool(std::string_view)>& can_run) {
     const std::vector<Corner> corners = find_corners(points, nodes, ranks_per_node, can_run);
     if (corners.empty()) return {};
     const std::string why = fmt::format("table {} ({})", table.name, layout_text(corners));
@@ -336,7 +328,34 @@ std::vector<TableRow> rows_of_points(const Table& table, const std::vector<const
     const auto best =
         std::min_element(here.begin(), here.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     rows.add(std::numeric_limits<std::uint64_t>::max(), best == here.end() ? "vendor" : best->first, why);
-    return beyond_reach(rows.take(), corners, table, points, nodes, ranks_per_node, can_run);
+    return rows.take();
+}
+
+// A layout that was measured with some lengths only (the tuner was interrupted, or there were blocks of too many ranks, or programs have learned what they call) says
+// nothing of others: there it is as if it were not in the table.
+std::vector<TableRow> rows_of_points(const Table& table, const std::vector<const TableEntry*>& points, int nodes,
+                                     int ranks_per_node, const std::function<bool(std::string_view)>& can_run) {
+    const LengthsByLayout by_layout = lengths_by_layout(points);
+    std::set<std::uint64_t> ends = {
+        std::numeric_limits<std::uint64_t>::max()};  // of lengths of which the same ones say something
+    for (const auto& [layout, lengths] : by_layout) {
+        if (lengths.first() > 0) ends.insert(lengths.first() - 1);
+        ends.insert(lengths.last());
+    }
+    Rows rows;
+    std::uint64_t begin = 0;
+    for (const std::uint64_t end : ends) {
+        std::vector<const TableEntry*> here;
+        for (const TableEntry* entry : points) {
+            const Lengths& lengths = by_layout.at({entry->nodes.least, entry->ranks_per_node.least});
+            if (lengths.first() <= begin && end <= lengths.last()) here.push_back(entry);
+        }
+        for (const TableRow& row : rows_of_layouts(table, here, nodes, ranks_per_node, can_run))
+            if (row.largest_bytes >= begin) rows.add(std::min(row.largest_bytes, end), row.choice, row.why);
+        rows.add(end, "", "");
+        begin = end + 1;
+    }
+    return rows.take();
 }
 
 // `rule` in place of what `rows` say for its lengths.
@@ -371,8 +390,6 @@ std::vector<TableRow> look_up(const Table& table, const TableCall& call, int nod
         }
     }
     std::vector<TableRow> rows = rows_of_points(table, points, nodes, ranks_per_node, can_run);
-    if (rows.empty() && rules.empty()) return {};
-    if (rows.empty()) rows.push_back({});  // nothing is said
     for (const TableEntry* rule : rules) {
         const auto best = std::find_if(rule->candidates.begin(), rule->candidates.end(),
                                        [&](const TableCandidate& each) { return can_run(each.choice); });
