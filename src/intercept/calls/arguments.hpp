@@ -15,14 +15,12 @@ struct Screening {
     const char* why_vendor = nullptr;  // not nullptr: by what all ranks see alike, the call is the vendor's
     int error_class = MPI_SUCCESS;     // not MPI_SUCCESS: the call is wrong
     bool vendor_rejects = false;       // it does, where it checks arguments
-    int told = MPI_SUCCESS;            // not MPI_SUCCESS: the vendor has rejected the call, and told the application
 
     static Screening fine() { return {}; }
     static Screening vendors(const char* why) { return {.why_vendor = why}; }
     static Screening wrong(int error_class, bool vendor_rejects = true) {
         return {.error_class = error_class, .vendor_rejects = vendor_rejects};
     }
-    static Screening rejected(int status) { return {.error_class = MPI_ERR_OTHER, .told = status}; }
     bool is_fine() const { return why_vendor == nullptr && error_class == MPI_SUCCESS; }
 };
 
@@ -32,7 +30,6 @@ bool vendor_checks_arguments(MPI_Comm communicator);
 // Gives a wrong call to the vendor (`pass_on`) or ends it in an error of the library's, through the application's handler.
 template <typename PassOn>
 int reject(Communicator& communicator, const Screening& screening, PassOn&& pass_on) {
-    if (screening.told != MPI_SUCCESS) return screening.told;
     if (screening.vendor_rejects && vendor_checks_arguments(communicator.own().duplicate)) return pass_on();
     mpi.Comm_call_errhandler(communicator.handle(), screening.error_class);
     return screening.error_class;

@@ -12,7 +12,7 @@ template <typename Begin, typename Blocking>
 inline int collective_apart(MPI_Comm comm, Begin&& begin, Blocking&& blocking) {
     if (!Background::takes_collectives_apart() || !Communicator::is_within_world(comm)) [[likely]]
         return blocking();
-    return begin_and_finish(MPI_STATUS_IGNORE, begin);
+    return begin_and_finish(MPI_STATUS_IGNORE, comm, begin);
 }
 
 }  // namespace hcoll

@@ -203,18 +203,12 @@ __attribute__((noinline)) int bcast(Communicator* known, const OwnAlgorithms* ow
         keep_nothing);
 }
 
-// Not every predefined operation takes every type. Those that MPI defines and that have kernels need no proof; which others do is the vendor's
-// business. The first time that such a pair is used on a communicator, on all ranks alike, the vendor is asked with no
-// elements: a wrong pair gets its own error.
-template <typename Ask>
-int prove_operation(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type, Ask&& ask) {
-    OwnAlgorithms::KnownReduction* known = find_known_reduction(own, op, type);
-    if (known != nullptr && known->is_proven) [[likely]]
-        return MPI_SUCCESS;
-    if (known == nullptr && !is_predefined_op(op)) return MPI_SUCCESS;
-    const int status = ask();
-    if (known != nullptr) known->is_proven = status == MPI_SUCCESS;
-    return status;
+// A predefined operation on a type that it is not for is wrong. What the vendor cannot be asked about is its business, on all ranks alike.
+Screening screen_operation(Communicator& communicator, MPI_Op op, MPI_Datatype type) {
+    const OwnAlgorithms::KnownReduction* known = find_known_reduction(communicator, op, type);
+    if (known == nullptr ? !is_predefined_op(op) : known->is_taken) [[likely]]
+        return Screening::fine();
+    return communicator.reach() == Reach::world ? Screening::wrong(MPI_ERR_OP) : Screening::vendors(reason::not_known);
 }
 
 bool commutes(MPI_Op op) {
@@ -293,7 +287,7 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
             return run_shared_reduction(*repeating, *last->decision, collective, reduction, last->known);
         });
     const auto may_be_tried = [&](Communicator& communicator) {
-        const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
+        const auto* known = find_known_reduction(communicator, reduction.op, reduction.type);
         const bool takes_any_bits = communicator.own().learning.takes_any_bits();
         // A simulated program's own operation stands for a predefined one.
         if (is_simulated && known == nullptr) return takes_any_bits && commutes(reduction.op);
@@ -304,21 +298,14 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
         comm, reduction.root, count, reduction.type, [&] { return call(count); },
         [&](Communicator& communicator) {
             const Screening screening = screen_reduction(communicator, collective, count, reduction);
-            // A wrong pair must not be counted: the ranks would be at different calls of what they learn.
-            if (!screening.is_fine() || !communicator.own().learning.is_on()) return screening;
-            const int status =
-                prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
-            return status == MPI_SUCCESS ? screening : Screening::rejected(status);
+            return screening.is_fine() ? screen_operation(communicator, reduction.op, reduction.type) : screening;
         },
         [&](Communicator& communicator) {
-            const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
+            const auto* known = find_known_reduction(communicator, reduction.op, reduction.type);
             return known != nullptr && known->element_bytes != 0;
         },
         may_be_tried, [&] { return commutes(reduction.op); },
         [&](Communicator& communicator, const Decision& decision) {
-            const int status =
-                prove_operation(communicator.own(), reduction.op, reduction.type, [&] { return call(0); });
-            if (status != MPI_SUCCESS) return status;
             const bool has_output = collective == Collective::allreduce || communicator.rank() == reduction.root;
             return run_staged(
                 communicator, [&](StagedBuffers& staged) { return staged.take(reduction, has_output); },
@@ -335,7 +322,8 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
         },
         [&](Communicator& communicator, const Decision& decision) {
             OwnAlgorithms& own = communicator.own();
-            const OwnAlgorithms::KnownReduction* known = find_known_reduction(own, reduction.op, reduction.type);
+            const OwnAlgorithms::KnownReduction* known =
+                find_known_reduction(communicator, reduction.op, reduction.type);
             if (known == nullptr) return;
             own.repeated_reductions[static_cast<std::size_t>(collective)] = {
                 .count = reduction.count,

@@ -65,14 +65,13 @@ int ibcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm
         });
 }
 
-// Operations of the application would be called by any thread, at any time; and which predefined types an operation takes
-// that MPI does not define is the vendor's business. All ranks have the same operation and type.
+// Operations of the application would be called by any thread, at any time. All ranks have the same operation and type.
 Screening screen_background_reduction(Communicator& communicator, Collective collective, std::int64_t count,
                                       Reduction& reduction) {
     const Screening screening = screen_reduction(communicator, collective, count, reduction);
     if (!screening.is_fine()) return screening;
-    const auto* known = find_known_reduction(communicator.own(), reduction.op, reduction.type);
-    const bool runs = known != nullptr && known->is_proven && known->element_bytes != 0;
+    const auto* known = find_known_reduction(communicator, reduction.op, reduction.type);
+    const bool runs = known != nullptr && known->is_taken && known->element_bytes != 0;
     return runs ? Screening::fine() : Screening::vendors(reason::not_in_background);
 }
 

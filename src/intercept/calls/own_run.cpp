@@ -2,12 +2,14 @@
 #include "intercept/calls/own_run.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "intercept/calls/block_buffers.hpp"
 #include "intercept/calls/blocking_plan.hpp"
 #include "intercept/calls/call_signature.hpp"
 #include "intercept/calls/guarded.hpp"
+#include "intercept/process/errors_return.hpp"
 
 namespace hcoll {
 
@@ -59,6 +61,16 @@ int run_plan_of_bytes(OwnAlgorithms& own, const Plan& plan, RunBuffers buffers, 
     return status;
 }
 
+// Which pairs MPI does not define, and which of those that it defines without there being a kernel, is the vendor's business. It is asked with no elements, and by itself: no other rank has a
+// part in it, so it does not matter when each of them asks.
+bool vendor_takes(const Communicator& communicator, MPI_Op op, MPI_Datatype type) {
+    if (communicator.reach() != Reach::world) return false;  // nobody would hold up its error
+    const ErrorsReturn errors_return(MPI_COMM_WORLD);
+    std::array<std::byte, 64> left{};
+    std::array<std::byte, 64> right{};
+    return mpi.Reduce_local(left.data(), right.data(), 0, type, op) == MPI_SUCCESS;
+}
+
 }  // namespace
 
 std::shared_ptr<const Plan> find_plan(PlanCache& plans, Communicator& communicator, const Decision& decision,
@@ -76,7 +88,8 @@ std::shared_ptr<const Plan> find_plan(PlanCache& plans, Communicator& communicat
     });
 }
 
-OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type) {
+OwnAlgorithms::KnownReduction* find_known_reduction(Communicator& communicator, MPI_Op op, MPI_Datatype type) {
+    OwnAlgorithms& own = communicator.own();
     auto& known = own.known_reductions;
     const auto is_it = [&](const OwnAlgorithms::KnownReduction& each) { return each.op == op && each.type == type; };
     if (!known.empty() && is_it(known.front())) return &known.front();
@@ -91,7 +104,7 @@ OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op o
                      .type = type,
                      .element_bytes = is_contiguous(type) ? static_cast<std::size_t>(type_size(type)) : 0,
                      .kernel = kernel,
-                     .is_proven = kernel != nullptr && is_defined(op, type),
+                     .is_taken = (kernel != nullptr && is_defined(op, type)) || vendor_takes(communicator, op, type),
                      .is_exact = is_exact(op, type, own.placement->ranks())});
     std::swap(known.back(), known.front());
     return &known.front();
@@ -163,7 +176,7 @@ int run_reduction(Communicator& communicator, const Decision& decision, Collecti
         ElementPacking packing(reduction.type, own.duplicate);
         const Elements elements{
             .bytes = size, .stride = extent.extent, .packing = contiguous_bytes != 0 ? nullptr : &packing};
-        const OwnAlgorithms::KnownReduction* known = find_known_reduction(own, reduction.op, reduction.type);
+        const OwnAlgorithms::KnownReduction* known = find_known_reduction(communicator, reduction.op, reduction.type);
         if (known != nullptr && known->kernel != nullptr && known->element_bytes != 0 && may_run_in_order(*plan, size))
             own.repeated_reductions[static_cast<std::size_t>(collective)] = {.count = reduction.count,
                                                                              .decision = &decision,

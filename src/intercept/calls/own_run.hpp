@@ -33,7 +33,7 @@ std::shared_ptr<const Plan> find_plan(PlanCache& plans, Communicator& communicat
                                       const PlanKey& key);
 
 // What is known of a predefined operation on a predefined type; nullptr for others.
-OwnAlgorithms::KnownReduction* find_known_reduction(OwnAlgorithms& own, MPI_Op op, MPI_Datatype type);
+OwnAlgorithms::KnownReduction* find_known_reduction(Communicator& communicator, MPI_Op op, MPI_Datatype type);
 
 // Each returns an MPI error code, after the application's error handler was told of it. The arguments are valid, there
 // is something to move (but for a barrier), and every rank runs the same algorithm with the same parameters.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 
+#include "base/arithmetic_rules.hpp"
 #include "intercept/calls/element_operations.hpp"
 #include "intercept/calls/own_run.hpp"
 #include "intercept/calls/staged_buffer.hpp"
@@ -83,6 +84,7 @@ public:
     StagedBuffers& staged() { return staged_; }
     // Before each run, by who begins it.
     int prepare() {
+        rules_ = ArithmeticRules::of_this_thread();
         if (has_callers_part()) callers_turn_.begin(*plan_, engine_);
         const int status = staged_.copy_in();
         return status == MPI_SUCCESS && packs_ ? message_.pack(own_.duplicate) : status;
@@ -107,6 +109,12 @@ public:
 private:
     template <typename Begin>
     bool move(Begin&& begin, Part part, bool& has_moved, int& status) noexcept {
+        if (op_ == MPI_OP_NULL) return move_by_any_rules(begin, part, has_moved, status);
+        const UnderRules under(rules_);
+        return move_by_any_rules(begin, part, has_moved, status);
+    }
+    template <typename Begin>
+    bool move_by_any_rules(Begin&& begin, Part part, bool& has_moved, int& status) noexcept {
         const std::uint64_t events = engine_.events();
         try {
             if (is_started_) {
@@ -155,6 +163,7 @@ private:
     MPI_Datatype type_;
     std::uint64_t unit_bytes_;
     MPI_Op op_;
+    ArithmeticRules rules_;  // of who began it
     RunBuffers buffers_;
     ScratchMemory scratch_;
     PackedMessage message_;

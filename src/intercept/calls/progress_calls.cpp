@@ -54,9 +54,9 @@ public:
 };
 
 // Both ends of an exchange, which are begun.
-int finish_both(MPI_Request& sending, PostedReceive& receiving, int source, MPI_Status* status) {
-    const int sent = finish_one(sending, MPI_STATUS_IGNORE);
-    const int received = finish_one(receiving.request, status);
+int finish_both(MPI_Request& sending, PostedReceive& receiving, int source, MPI_Status* status, MPI_Comm comm) {
+    const int sent = finish_one(sending, MPI_STATUS_IGNORE, comm);
+    const int received = finish_one(receiving.request, status, comm);
     if (received == MPI_SUCCESS && source == MPI_PROC_NULL) note_nobody(status);
     return sent != MPI_SUCCESS ? sent : received;
 }
@@ -93,7 +93,7 @@ int sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination
     result = mpi.Irecv(buffer, count, type, source, receive_tag, comm, &receiving.request);
     if (result != MPI_SUCCESS) return result;
     result = mpi.Isend(copy.data(), packed, MPI_PACKED, destination, send_tag, comm, &sending);
-    return result != MPI_SUCCESS ? result : finish_both(sending, receiving, source, status);
+    return result != MPI_SUCCESS ? result : finish_both(sending, receiving, source, status, comm);
 }
 
 // Such a receive is over at once; MPICH gives it the status of one from nobody where it is a blocking one only.
@@ -118,8 +118,8 @@ template <typename Ask, typename Blocking, typename... Owner>
 int after_buffered(Ask* ask, Blocking&& blocking, Owner... owner) {
     if (Background::calls_must_move() && ask != nullptr && !vendor_is_openmpi() && !has_automatic_buffers)
         [[unlikely]] {
-        const int status =
-            begin_and_finish(MPI_STATUS_IGNORE, [&](MPI_Request* request) { return ask(owner..., request); });
+        const int status = begin_and_finish(MPI_STATUS_IGNORE, MPI_COMM_NULL,
+                                            [&](MPI_Request* request) { return ask(owner..., request); });
         if (status != MPI_SUCCESS) return status;
     }
     return blocking();
@@ -218,21 +218,21 @@ int wrap_Request_get_status_some(int count, const MPI_Request* requests, int* co
 
 int wrap_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
-        MPI_STATUS_IGNORE,
+        MPI_STATUS_IGNORE, comm,
         [&](MPI_Request* request) { return mpi.Isend(buffer, count, type, destination, tag, comm, request); },
         [&] { return onward.Send(buffer, count, type, destination, tag, comm); });
 }
 
 int wrap_Ssend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
-        MPI_STATUS_IGNORE,
+        MPI_STATUS_IGNORE, comm,
         [&](MPI_Request* request) { return mpi.Issend(buffer, count, type, destination, tag, comm, request); },
         [&] { return onward.Ssend(buffer, count, type, destination, tag, comm); });
 }
 
 int wrap_Rsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
-        MPI_STATUS_IGNORE,
+        MPI_STATUS_IGNORE, comm,
         [&](MPI_Request* request) { return mpi.Irsend(buffer, count, type, destination, tag, comm, request); },
         [&] { return onward.Rsend(buffer, count, type, destination, tag, comm); });
 }
@@ -240,7 +240,7 @@ int wrap_Rsend(const void* buffer, int count, MPI_Datatype type, int destination
 int wrap_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) {
     if (source == MPI_PROC_NULL) return onward.Recv(buffer, count, type, source, tag, comm, status);
     return apart(
-        status, [&](MPI_Request* request) { return mpi.Irecv(buffer, count, type, source, tag, comm, request); },
+        status, comm, [&](MPI_Request* request) { return mpi.Irecv(buffer, count, type, source, tag, comm, request); },
         [&] { return onward.Recv(buffer, count, type, source, tag, comm, status); });
 }
 
@@ -255,7 +255,7 @@ int wrap_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int 
     int result = mpi.Irecv(receive, receive_count, receive_type, source, receive_tag, comm, &receiving.request);
     if (result != MPI_SUCCESS) return result;
     result = mpi.Isend(send, send_count, send_type, destination, send_tag, comm, &sending);
-    return result != MPI_SUCCESS ? result : finish_both(sending, receiving, source, status);
+    return result != MPI_SUCCESS ? result : finish_both(sending, receiving, source, status, comm);
 }
 
 int wrap_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination, int send_tag, int source,
@@ -292,7 +292,7 @@ int wrap_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mes
 int wrap_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
     if (is_from_nobody(message)) return onward.Mrecv(buffer, count, type, message, status);
     return apart(
-        status, [&](MPI_Request* request) { return mpi.Imrecv(buffer, count, type, message, request); },
+        status, MPI_COMM_NULL, [&](MPI_Request* request) { return mpi.Imrecv(buffer, count, type, message, request); },
         [&] { return onward.Mrecv(buffer, count, type, message, status); });
 }
 
@@ -374,21 +374,21 @@ int wrap_Session_flush_buffer(Session session) {
 
 int wrap_Send_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
-        MPI_STATUS_IGNORE,
+        MPI_STATUS_IGNORE, comm,
         [&](MPI_Request* request) { return mpi.Isend_c(buffer, count, type, destination, tag, comm, request); },
         [&] { return onward.Send_c(buffer, count, type, destination, tag, comm); });
 }
 
 int wrap_Ssend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
-        MPI_STATUS_IGNORE,
+        MPI_STATUS_IGNORE, comm,
         [&](MPI_Request* request) { return mpi.Issend_c(buffer, count, type, destination, tag, comm, request); },
         [&] { return onward.Ssend_c(buffer, count, type, destination, tag, comm); });
 }
 
 int wrap_Rsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     return apart(
-        MPI_STATUS_IGNORE,
+        MPI_STATUS_IGNORE, comm,
         [&](MPI_Request* request) { return mpi.Irsend_c(buffer, count, type, destination, tag, comm, request); },
         [&] { return onward.Rsend_c(buffer, count, type, destination, tag, comm); });
 }
@@ -397,7 +397,8 @@ int wrap_Recv_c(void* buffer, MPI_Count count, MPI_Datatype type, int source, in
                 MPI_Status* status) {
     if (source == MPI_PROC_NULL) return onward.Recv_c(buffer, count, type, source, tag, comm, status);
     return apart(
-        status, [&](MPI_Request* request) { return mpi.Irecv_c(buffer, count, type, source, tag, comm, request); },
+        status, comm,
+        [&](MPI_Request* request) { return mpi.Irecv_c(buffer, count, type, source, tag, comm, request); },
         [&] { return onward.Recv_c(buffer, count, type, source, tag, comm, status); });
 }
 
@@ -412,7 +413,7 @@ int wrap_Sendrecv_c(const void* send, MPI_Count send_count, MPI_Datatype send_ty
     int result = mpi.Irecv_c(receive, receive_count, receive_type, source, receive_tag, comm, &receiving.request);
     if (result != MPI_SUCCESS) return result;
     result = mpi.Isend_c(send, send_count, send_type, destination, send_tag, comm, &sending);
-    return result != MPI_SUCCESS ? result : finish_both(sending, receiving, source, status);
+    return result != MPI_SUCCESS ? result : finish_both(sending, receiving, source, status, comm);
 }
 
 int wrap_Sendrecv_replace_c(void* buffer, MPI_Count count, MPI_Datatype type, int destination, int send_tag, int source,
@@ -427,7 +428,8 @@ int wrap_Sendrecv_replace_c(void* buffer, MPI_Count count, MPI_Datatype type, in
 int wrap_Mrecv_c(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
     if (is_from_nobody(message)) return onward.Mrecv_c(buffer, count, type, message, status);
     return apart(
-        status, [&](MPI_Request* request) { return mpi.Imrecv_c(buffer, count, type, message, request); },
+        status, MPI_COMM_NULL,
+        [&](MPI_Request* request) { return mpi.Imrecv_c(buffer, count, type, message, request); },
         [&] { return onward.Mrecv_c(buffer, count, type, message, status); });
 }
 

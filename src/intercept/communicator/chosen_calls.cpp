@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/hash.hpp"
 #include "base/own_arithmetic.hpp"
+#include "intercept/communicator/communicator.hpp"
 #include "intercept/process/background.hpp"
 #include "tuning/table.hpp"
 #include "tuning/text.hpp"
@@ -61,10 +64,16 @@ void ChosenCalls::add(const ChosenCalls& later) {
         if (later.nonblocking_[i]) nonblocking_[i] = later.nonblocking_[i];
 }
 
+bool ChosenCalls::wants_progress() const {
+    return std::any_of(nonblocking_.begin(), nonblocking_.end(), [](const std::optional<AlgorithmChoice>& choice) {
+        return choice && choice->kind == AlgorithmChoice::Kind::own;
+    });
+}
+
 std::uint64_t ChosenCalls::hash() const { return fnv1a(text_); }
 
 std::shared_ptr<const CallDecisions> ChosenCalls::over(const CallDecisions& usual, const OwnAlgorithms& own,
-                                                       std::vector<std::string>& mistakes) const {
+                                                       bool has_progress, std::vector<std::string>& mistakes) const {
     const OwnArithmetic own_rules;
     DecisionTables blocking = usual.blocking;
     NonblockingTables nonblocking = usual.nonblocking;
@@ -82,6 +91,10 @@ std::shared_ptr<const CallDecisions> ChosenCalls::over(const CallDecisions& usua
     const Placement& placement = *own.placement;
     for (std::size_t i = 0; i < nonblocking_count; ++i) {
         if (!is_asked_for(nonblocking_[i])) continue;
+        if (!has_progress && nonblocking_[i]->kind == AlgorithmChoice::Kind::own) {
+            mistakes.push_back(fmt::format("{}, {}{}: {}", by_info, prefix, nonblocking_names[i], reason::no_progress));
+            continue;
+        }
         Decision decision = decision_of(*nonblocking_[i], by_info);
         constexpr int of_the_world = 0;  // which the process knows
         decision.choose_split(placement.ranks(), placement.nodes() * Background::get().progress_cores(of_the_world));

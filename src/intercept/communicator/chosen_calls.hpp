@@ -27,8 +27,10 @@ public:
     void add(const ChosenCalls& later);
     // Tells one from another, of those that of() gives.
     std::uint64_t hash() const;
-    // `own` is what they run on: what it cannot, is named and left as `usual` has it.
-    std::shared_ptr<const CallDecisions> over(const CallDecisions& usual, const OwnAlgorithms& own,
+    // Are there non-blocking ones of this library's algorithms, which something has to move?
+    bool wants_progress() const;
+    // `own` is what they run on, and `has_progress` says whether every rank moves what does not block: what cannot run is named and left as `usual` has it.
+    std::shared_ptr<const CallDecisions> over(const CallDecisions& usual, const OwnAlgorithms& own, bool has_progress,
                                               std::vector<std::string>& mistakes) const;
 
 private:

@@ -276,6 +276,17 @@ void Communicator::tell_of_no_memory() const {
     if (rank_ == 0) log_line(LogLevel::warn, "MPI_Comm_set_info: there is no memory on some rank; nothing changes");
 }
 
+// Is there on every rank what moves a collective that does not block? It is begun where it is not yet there. All ranks are in the same call.
+bool Communicator::has_progress_everywhere() const {
+    bool is_ready = false;
+    const bool has_memory = has_memory_for([&] {
+        constexpr int of_the_world = 0;  // which the process knows
+        Background& background = Background::get();
+        is_ready = background.is_possible_on(reach_ == Reach::world) && background.is_ready(of_the_world, rank_ == 0);
+    });
+    return !is_true_anywhere(!has_memory || !is_ready, handle_);
+}
+
 // Runs `all_chosen`, in which `chosen` is new.
 void Communicator::choose(const ChosenCalls& chosen, const std::shared_ptr<ChosenCalls>& all_chosen) {
     if (own_ == nullptr || !own_->has_everything) {
@@ -289,14 +300,15 @@ void Communicator::choose(const ChosenCalls& chosen, const std::shared_ptr<Chose
                      size_, mode_ == Mode::vendor ? why_vendor_ : why_counting_);
         return;
     }
+    const bool has_progress = !all_chosen->wants_progress() || has_progress_everywhere();
     std::vector<std::string> mistakes;
     std::shared_ptr<const CallDecisions> decisions;
     const std::shared_ptr<const CallDecisions> usual =
         own_->usual_decisions == nullptr ? own_->decisions : own_->usual_decisions;
     const bool has_memory = has_memory_for([&] {
-        (void)chosen.over(*usual, *own_, mistakes);
+        (void)chosen.over(*usual, *own_, has_progress, mistakes);
         std::vector<std::string> told_before;
-        decisions = all_chosen->over(*usual, *own_, told_before);
+        decisions = all_chosen->over(*usual, *own_, has_progress, told_before);
     });
     if (is_true_anywhere(!has_memory, handle_)) return tell_of_no_memory();
     own_->usual_decisions = usual;

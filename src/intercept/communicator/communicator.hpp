@@ -48,6 +48,7 @@ inline constexpr const char* order =
     "the operation does not commute, and the algorithm does not keep the order of ranks";
 inline constexpr const char* no_kernel = "over shared memory only predefined operations on elements without gaps";
 inline constexpr const char* arguments = "wrong arguments";
+inline constexpr const char* not_known = "whether the operation is for the type the MPI library alone knows";
 inline constexpr const char* extent = "a type whose elements do not follow one another in memory";
 inline constexpr const char* too_long = "more than 1 GB in one message";
 inline constexpr const char* no_tags = "no tags are left for one more persistent collective";
@@ -165,6 +166,7 @@ public:
     MPI_Comm handle() const { return handle_; }
     int rank() const { return rank_; }
     int size() const { return size_; }
+    Reach reach() const { return reach_; }
     OwnAlgorithms& own() { return *own_; }
     // An own run was unwound through (an exception of the application, a cancelled thread): this rank runs none here again.
     void give_to_vendor_after_unwinding() {
@@ -194,6 +196,7 @@ private:
     static int attach(MPI_Comm handle, Communicator*& state);
     void set_up(bool at_once, bool with_everything = false);
     void choose(const ChosenCalls& chosen, const std::shared_ptr<ChosenCalls>& all_chosen);
+    bool has_progress_everywhere() const;
     void tell_of_no_memory() const;
     void give_to_vendor(const char* why);
     void begin_own(ProcessGroup& group, OwnAlgorithms& own);

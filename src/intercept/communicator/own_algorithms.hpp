@@ -185,7 +185,7 @@ struct OwnAlgorithms : MessageRoute {
         MPI_Datatype type;
         std::size_t element_bytes;  // 0 where elements have gaps
         Kernel kernel;              // nullptr where the vendor combines
-        bool is_proven;             // MPI defines the pair (there is a kernel), or the vendor takes it
+        bool is_taken;              // MPI defines the pair (there is a kernel), or the vendor takes it
         bool is_exact;              // its bits do not depend on the algorithm
     };
     // No more than there is room for from the beginning: they are looked up where no lack of memory can be told.

@@ -172,7 +172,8 @@ SetUp::Result SetUp::choose() {
     // are here, nobody waits for anything else.
     if (Background::takes_collectives_apart() && of_.reach == Reach::world) {
         const auto begin = [&](MPI_Request* request) { return mpi.Ibarrier(of_.handle, request); };
-        if (begin_and_finish(MPI_STATUS_IGNORE, begin) != MPI_SUCCESS) return {.why_vendor = reason::no_context};
+        if (begin_and_finish(MPI_STATUS_IGNORE, of_.handle, begin) != MPI_SUCCESS)
+            return {.why_vendor = reason::no_context};
     }
     if (!meet()) return {.why_vendor = reason::no_context};
     if (of_.rank == 0) Process::get().print_warnings(true);

@@ -114,11 +114,11 @@ int compare(Communicator& communicator, const CallDescription& call, std::uint64
         if (status == MPI_SUCCESS) Background::get().in_flight().add(std::move(operation));
         return status;
     }
-    const int status =
-        begin_and_finish(MPI_STATUS_IGNORE, [&](MPI_Request* request) { return comparison->begin(request); });
+    const int status = begin_and_finish(MPI_STATUS_IGNORE, communicator.handle(),
+                                        [&](MPI_Request* request) { return comparison->begin(request); });
     if (status != MPI_SUCCESS || comparison->judge()) return status;
     // Rank 0 aborts the job.
-    return begin_and_finish(MPI_STATUS_IGNORE,
+    return begin_and_finish(MPI_STATUS_IGNORE, communicator.handle(),
                             [&](MPI_Request* request) { return mpi.Ibarrier(communicator.handle(), request); });
 }
 

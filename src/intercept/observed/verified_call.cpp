@@ -27,7 +27,7 @@ int count_of(std::uint64_t count) { return static_cast<int>(count); }
 
 template <typename Begin>
 int finish(Begin&& begin) {
-    return begin_and_finish(MPI_STATUS_IGNORE, begin);
+    return begin_and_finish(MPI_STATUS_IGNORE, MPI_COMM_NULL, begin);
 }
 
 }  // namespace

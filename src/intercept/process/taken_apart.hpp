@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <span>
 
 #include "intercept/process/background.hpp"
+#include "intercept/process/errors_return.hpp"
+#include "intercept/process/process.hpp"
 
 namespace hcoll {
 
@@ -22,24 +25,44 @@ __attribute__((noinline)) int help_until(Test&& test, Wait&& wait) {
     return wait();
 }
 
-inline int finish_one(MPI_Request& request, MPI_Status* status) {
-    return help_until([&](int& done) { return mpi.Test(&request, &done, status); },
-                      [&] { return mpi.Wait(&request, status); });
+// MPICH tells the handler of MPI_COMM_WORLD of a request that fails, whatever communicator it is of; a call that blocks would have told that one's. So nobody is told while it is asked,
+// one thread at a time, and the right one afterwards.
+template <typename Test>
+int ask_without_telling(Test&& test) {
+    static std::recursive_mutex turn;  // what is asked may call the application, which may be in such a call again
+    const std::lock_guard lock(turn);
+    const ErrorsReturn errors_return(MPI_COMM_WORLD);
+    return test();
 }
 
+// `comm`: whose handler is to be told; MPI_COMM_NULL where the vendor knows, or nobody does.
+inline int finish_one(MPI_Request& request, MPI_Status* status, MPI_Comm comm) {
+    const auto test = [&](int& done) { return mpi.Test(&request, &done, status); };
+    if (vendor_is_openmpi() || comm == MPI_COMM_NULL || !Process::get().has_world())
+        return help_until(test, [&] { return mpi.Wait(&request, status); });
+    int result = MPI_SUCCESS;
+    for (int is_done = 0; is_done == 0 && result == MPI_SUCCESS;) {
+        result = ask_without_telling([&] { return test(is_done); });
+        if (is_done == 0 && result == MPI_SUCCESS) Background::get().help();
+    }
+    if (result != MPI_SUCCESS) mpi.Comm_call_errhandler(comm, result);
+    return result;
+}
+
+// `comm`: of what is begun.
 template <typename Begin>
-inline int begin_and_finish(MPI_Status* status, Begin&& begin) {
+inline int begin_and_finish(MPI_Status* status, MPI_Comm comm, Begin&& begin) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int begun = begin(&request);
-    return begun != MPI_SUCCESS ? begun : finish_one(request, status);
+    return begun != MPI_SUCCESS ? begun : finish_one(request, status, comm);
 }
 
 // `begin(request)` begins what `blocking` does at once; it returns a status too.
 template <typename Begin, typename Blocking>
-inline int apart(MPI_Status* status, Begin&& begin, Blocking&& blocking) {
+inline int apart(MPI_Status* status, MPI_Comm comm, Begin&& begin, Blocking&& blocking) {
     if (!Background::calls_must_move()) [[likely]]
         return blocking();
-    return begin_and_finish(status, begin);
+    return begin_and_finish(status, comm, begin);
 }
 
 // The largest that any rank has of each of the numbers. The vendor's own Allreduce would not move what is in flight, on which another rank may wait before
@@ -48,7 +71,7 @@ inline int find_largest(std::span<const std::uint64_t> mine, std::uint64_t* all,
     const auto count = static_cast<int>(mine.size());
     if (!Background::takes_collectives_apart())
         return mpi.Allreduce(mine.data(), all, count, MPI_UINT64_T, MPI_MAX, on);
-    return begin_and_finish(MPI_STATUS_IGNORE, [&](MPI_Request* request) {
+    return begin_and_finish(MPI_STATUS_IGNORE, on, [&](MPI_Request* request) {
         return mpi.Iallreduce(mine.data(), all, count, MPI_UINT64_T, MPI_MAX, on, request);
     });
 }

@@ -59,10 +59,12 @@ void wait(const Patience& patience, int looks_in_vain) {
 ProgressThread::ProgressThread(InFlight& in_flight, std::vector<int> cores, bool cores_are_spare)
     : in_flight_(in_flight), cores_(std::move(cores)), cores_are_spare_(cores_are_spare) {
     in_flight_.end_interruption();
-    sigset_t all;
+    sigset_t
+        others;  // than those that an instruction of the thread's own raises: a program may write its memory so that it hears of each page
     sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // a new thread begins with those of its maker
+    sigfillset(&others);
+    for (const int raised : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&others, raised);
+    pthread_sigmask(SIG_SETMASK, &others, &before);  // a new thread begins with those of its maker
     try {
         thread_ = std::thread([this] { run(); });
     } catch (...) {
