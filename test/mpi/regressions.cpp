@@ -343,6 +343,80 @@ void broadcasts_of_no_type() {
     check(MPI_Type_free(&uncommitted));
 }
 
+constexpr int matrix_size = 4;
+
+void add_columns(void* from, void* to, int* columns, MPI_Datatype*) {
+    const auto* left = static_cast<const double*>(from);
+    auto* right = static_cast<double*>(to);
+    for (int column = 0; column < *columns; ++column)
+        for (int row = 0; row < matrix_size; ++row)
+            right[row * matrix_size + column] += left[row * matrix_size + column];
+}
+
+// The columns of a matrix, each of which lies between the elements of the others: in the program's memory no two of them touch.
+void reductions_of_columns() {
+    int rank = 0;
+    int size = 0;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    MPI_Datatype spread = MPI_DATATYPE_NULL;
+    MPI_Datatype column = MPI_DATATYPE_NULL;
+    MPI_Op add = MPI_OP_NULL;
+    check(MPI_Type_vector(matrix_size, 1, matrix_size, MPI_DOUBLE, &spread));
+    check(MPI_Type_create_resized(spread, 0, sizeof(double), &column));
+    check(MPI_Type_commit(&column));
+    check(MPI_Op_create(add_columns, 1, &add));
+    constexpr std::size_t elements = matrix_size * matrix_size;
+    for (int call = 0; call < 30; ++call) {
+        std::array<double, elements> mine{};
+        std::array<double, elements> sum{};
+        for (std::size_t i = 0; i < elements; ++i) mine[i] = 100.0 * (rank + 1) + static_cast<double>(i);
+        const auto is_right = [&] {
+            for (std::size_t i = 0; i < elements; ++i)
+                if (sum[i] != 50.0 * size * (size + 1) + size * static_cast<double>(i)) return false;
+            return true;
+        };
+        check(MPI_Allreduce(mine.data(), sum.data(), matrix_size, column, add, MPI_COMM_WORLD));
+        require(is_right(), "a sum of columns is wrong on all ranks");
+        sum.fill(-1);
+        const int root = call % size;
+        check(MPI_Reduce(mine.data(), sum.data(), matrix_size, column, add, root, MPI_COMM_WORLD));
+        require(rank != root || is_right(), "a sum of columns is wrong on the root");
+    }
+    check(MPI_Op_free(&add));
+    check(MPI_Type_free(&column));
+    check(MPI_Type_free(&spread));
+}
+
+// So many of the shortest messages that each sender wants to know, now and then, that its receivers have come: all of a plan's in the same call, where a communicator has no other ones.
+void many_short_messages() {
+    std::array<char, 16> message{};
+    std::array<int, 4> mine{};
+    std::array<int, 4> sum{};
+    int rank = 0;
+    int size = 0;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    constexpr int calls = 4000;
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    for (int call = 0; call < 8; ++call) check(MPI_Barrier(comm));  // it is set up in one of them
+    for (int call = 0; call < calls; ++call) {
+        if (rank == 0) message.fill(static_cast<char>(call % 100));
+        check(MPI_Bcast(message.data(), static_cast<int>(message.size()), MPI_BYTE, 0, comm));
+        require(message.front() == call % 100 && message.back() == call % 100, "a broadcast is wrong");
+    }
+    check(MPI_Comm_free(&comm));
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    for (int call = 0; call < 8; ++call) check(MPI_Barrier(comm));  // it is set up in one of them
+    for (int call = 0; call < calls; ++call) {
+        mine.fill(call + rank);
+        check(MPI_Allreduce(mine.data(), sum.data(), static_cast<int>(mine.size()), MPI_INT, MPI_SUM, comm));
+        require(sum.back() == size * call + size * (size - 1) / 2, "a sum is wrong");
+    }
+    check(MPI_Comm_free(&comm));
+}
+
 struct Case {
     const char* name;
     void (*run)();
@@ -364,6 +438,8 @@ constexpr Case cases[] = {
     {"absolute_reduction", reduction_of_absolute_addresses},
     {"no_type", broadcasts_of_no_type},
     {"mixed_types", repeated_broadcasts_of_mixed_types},
+    {"columns", reductions_of_columns},
+    {"many_short", many_short_messages},
 };
 
 }  // namespace

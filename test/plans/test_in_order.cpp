@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Short plans, run step by step by all ranks (progress/engine/in_order.hpp): every algorithm that has such plans, with a transport
-// that buffers nothing. A send ends only when its receiver has come to it, and its memory is read only then.
+// Short plans, run step by step by all ranks (progress/engine/in_order.hpp): every algorithm that has such plans. With the catalog's parameters by a transport
+// that buffers nothing, where a send ends only when its receiver has come to it, and its memory is read only then; with any others by one that takes what is sent.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -114,18 +114,28 @@ using Route = std::tuple<int, int, std::uint32_t>;
 struct Message {
     const std::byte* data;
     std::uint64_t units;
-    Token number;  // of its sender's
+    Token number;                 // of its sender's
+    std::vector<std::byte> copy;  // where it was taken
 };
+
+enum class Buffering : std::uint8_t { nothing, all };
 using Sends = std::map<Route, Message>;  // that nobody has received
 
 class MeetingTransport : public Transport {
 public:
-    MeetingTransport(Turns& turns, Sends& sends, int rank) : turns_(turns), sends_(sends), rank_(rank) {}
+    MeetingTransport(Turns& turns, Sends& sends, int rank, Buffering buffering)
+        : turns_(turns), sends_(sends), rank_(rank), takes_all_(buffering == Buffering::all) {}
 
     Status begin_send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token number) override {
-        return sends_.try_emplace({rank_, peer, tag}, Message{data, units, number}).second ? 0 : status_wrong_message;
+        Message message{data, units, number, {}};
+        if (takes_all_ && units != 0) {
+            message.copy.assign(data, data + units * sizeof(Operand));
+            message.data = message.copy.data();
+        }
+        return sends_.try_emplace({rank_, peer, tag}, std::move(message)).second ? 0 : status_wrong_message;
     }
     Status finish_sends(Token first_left) override {
+        if (takes_all_) return 0;
         const auto are_over = [this, first_left] {
             return std::none_of(sends_.begin(), sends_.end(), [&](const auto& each) {
                 return std::get<0>(each.first) == rank_ && each.second.number < first_left;
@@ -140,7 +150,7 @@ public:
     Status recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) override {
         const Route route{peer, rank_, tag};
         if (!turns_.wait(rank_, [&] { return sends_.contains(route); })) return status_deadlock;
-        const Message sent = sends_.extract(route).mapped();
+        const Message sent = std::move(sends_.extract(route).mapped());
         if (sent.units != units) return status_wrong_message;
         if (units != 0) std::memcpy(data, sent.data, units * sizeof(Operand));
         return 0;
@@ -163,6 +173,7 @@ private:
     static constexpr Token number_of_exchanges = ~Token{0};  // nobody waits for one
 
     Status wait_until_over(int peer, std::uint32_t tag) {
+        if (takes_all_) return 0;
         const auto is_over = [this, peer, tag] { return !sends_.contains({rank_, peer, tag}); };
         return turns_.wait(rank_, is_over) ? 0 : status_deadlock;
     }
@@ -170,10 +181,11 @@ private:
     Turns& turns_;
     Sends& sends_;
     int rank_;
+    bool takes_all_;
 };
 
 std::optional<std::string> run_in_order_and_compare(const PlanCase& plan_case, std::vector<Plan> plans,
-                                                    std::mt19937_64& random) {
+                                                    Buffering buffering, std::mt19937_64& random) {
     PreparedCase prepared = prepare(plan_case, std::move(plans));
     Turns turns(prepared.ranks.size(), random);
     Sends sends;
@@ -186,7 +198,7 @@ std::optional<std::string> run_in_order_and_compare(const PlanCase& plan_case, s
         const RunBuffers buffers{reinterpret_cast<const std::byte*>(self.input.data()),
                                  reinterpret_cast<std::byte*>(self.output.data()),
                                  reinterpret_cast<std::byte*>(scratch.data()), sizeof(Operand)};
-        MeetingTransport transport(turns, sends, rank);
+        MeetingTransport transport(turns, sends, rank, buffering);
         OperandOperations operations(plan_case.ordered);
         statuses[static_cast<std::size_t>(rank)] = run_in_order(self.plan, buffers, transport, operations);
     });
@@ -209,6 +221,10 @@ std::optional<std::string> run_in_order_and_compare(const PlanCase& plan_case, s
     return compare(plan_case, prepared);
 }
 
+bool is_sequence(const Plan& plan) {
+    return (!plan.sequence.empty() || plan.steps.empty()) && plan.steps_to_last_receive <= most_steps_in_order;
+}
+
 TEST(InOrder, NobodyWaitsForEverAndAllIsRight) {
     std::mt19937_64 random(test_seed());
     std::set<std::string> covered;
@@ -228,15 +244,52 @@ TEST(InOrder, NobodyWaitsForEverAndAllIsRight) {
                 plan_case.ordered = is_reduction(algorithm.collective) && random() % 2 == 0 &&
                                     keeps_order(algorithm, plan_case.parameters, *layout.placement);
                 std::vector<Plan> plans = build_plans(plan_case);
-                const auto is_sequence = [](const Plan& plan) { return !plan.sequence.empty() || plan.steps.empty(); };
                 if (!std::all_of(plans.begin(), plans.end(), is_sequence)) continue;
                 covered.insert(std::string(name_of(algorithm.collective)) + " " + std::string(algorithm.name));
-                const auto defect = run_in_order_and_compare(plan_case, std::move(plans), random);
+                const auto defect = run_in_order_and_compare(plan_case, std::move(plans), Buffering::nothing, random);
                 EXPECT_FALSE(defect) << plan_case.name() << ": " << *defect;
             }
     for (const char* expected : {"bcast binomial", "bcast han", "reduce binomial", "reduce han",
                                  "allreduce recursive_doubling", "barrier dissemination", "gather binomial"})
         EXPECT_TRUE(covered.contains(expected)) << expected;
+}
+
+TEST(InOrder, NobodyWaitsForEverWithAnyParametersWhereWhatIsSentIsTaken) {
+    constexpr int cases = 400;
+    constexpr std::uint64_t most_ranks = 27;
+    std::mt19937_64 random(test_seed());
+    int done = 0;
+    for (int tried = 0; tried < 20 * cases && done < cases; ++tried) {
+        const auto all = algorithms();
+        const Algorithm& algorithm = all[random() % all.size()];
+        const int ranks = static_cast<int>(1 + random() % most_ranks);
+        const std::vector<Layout> layouts = layouts_of(ranks);
+        PlanCase plan_case{
+            .algorithm = &algorithm,
+            .parameters = algorithm.defaults,
+            .ranks = ranks,
+            .root = has_root(algorithm.collective) ? static_cast<int>(random() % static_cast<std::uint64_t>(ranks)) : 0,
+            .units = algorithm.collective == Collective::barrier ? 1 : 1 + random() % 20,
+            .in_place = random() % 3 == 0 && algorithm.collective != Collective::bcast &&
+                        algorithm.collective != Collective::barrier,
+            .layout = layouts[random() % layouts.size()]};
+        for (const Parameter* parameter : algorithm.parameters) {
+            constexpr std::uint64_t few = 8;  // larger numbers of most of them are alike
+            if (parameter->name == "segment") continue;
+            const std::uint64_t most = std::min<std::uint64_t>(parameter->maximum, parameter->minimum + few);
+            parameter->set(plan_case.parameters, parameter->minimum + random() % (most - parameter->minimum + 1));
+        }
+        if (has_two_trees(plan_case.parameters.levels) || plan_case.parameters.tree.shape == TreeShape::two_tree)
+            plan_case.parameters.split = 0;
+        plan_case.ordered = is_reduction(algorithm.collective) && random() % 2 == 0 &&
+                            keeps_order(algorithm, plan_case.parameters, *plan_case.layout.placement);
+        std::vector<Plan> plans = build_plans(plan_case);
+        if (!std::all_of(plans.begin(), plans.end(), is_sequence)) continue;
+        ++done;
+        const auto defect = run_in_order_and_compare(plan_case, std::move(plans), Buffering::all, random);
+        EXPECT_FALSE(defect) << plan_case.name() << ": " << *defect;
+    }
+    EXPECT_EQ(done, cases);
 }
 
 }  // namespace

@@ -54,6 +54,12 @@ TEST(PlanCacheTest, APlanLargerThanTheCacheDrivesNobodyOut) {
     EXPECT_EQ(cache.bytes(), bytes);
     EXPECT_EQ(get(1, 4), small);
     EXPECT_EQ(built, 2);
+    // But it is there for the next call like it, as long as there is no other of that kind.
+    EXPECT_EQ(get(2, 4096), large);
+    EXPECT_EQ(built, 2);
+    get(3, 4096);
+    EXPECT_NE(get(2, 4096), large);
+    EXPECT_EQ(built, 4);
 }
 
 TEST(PlanCacheTest, EveryPartOfTheKeyTellsPlansApart) {

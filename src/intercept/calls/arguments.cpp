@@ -116,9 +116,10 @@ Screening screen_reduction(Communicator& communicator, Collective collective, st
     }
     if (communicator.is_known_type(reduction.type)) return Screening::fine();
     // All ranks of a reduction give the same type (MPI 4.0, section 6.9.1).
-    MPI_Aint lower_bound = 0;
-    MPI_Aint extent = 0;
-    const bool is_laid_out = mpi.Type_get_extent(reduction.type, &lower_bound, &extent) == MPI_SUCCESS && extent > 0;
+    // What is combined lies in memory of the library's, element behind element: they must not lie inside one another.
+    Extent extent;
+    const bool is_laid_out =
+        get_extent(reduction.type, extent) == MPI_SUCCESS && extent.extent > 0 && extent.true_extent <= extent.extent;
     return is_laid_out ? Screening::fine() : Screening::vendors(reason::extent);
 }
 

@@ -79,6 +79,17 @@ inline Status run_by_engine(OwnAlgorithms& own, const Plan& plan, const RunBuffe
     return status;
 }
 
+// This rank's part is over, but for messages whose receivers are to come to them.
+[[gnu::noinline]] inline Status finish_copies(OwnAlgorithms& own) {
+    if (!Background::calls_must_move()) return own.network.finish_copies();
+    Status status = MPI_SUCCESS;
+    for (bool are_over = false; status == MPI_SUCCESS && !are_over;) {
+        status = own.network.ask_for_copies(are_over);
+        if (!are_over) Background::get().help();
+    }
+    return status;
+}
+
 // What is in flight beside it moves only by an engine's looks. In a simulation instructions cost nothing.
 inline bool may_run_in_order(const Plan& plan, std::uint64_t unit_bytes) {
     return !is_simulated && !plan.sequence.empty() && plan.steps_to_last_receive <= most_steps_in_order &&
@@ -97,6 +108,8 @@ template <typename CarryOut>
     own.network.begin(type, elements.bytes, op);
     if (own.transport.has_node()) own.transport.begin(elements);
     Status status = carry_out(cancellation.was_anywhere());
+    if (status == MPI_SUCCESS && own.network.has_copies()) [[unlikely]]
+        status = finish_copies(own);
     run.end(status);
     if (status == MPI_SUCCESS) status = own.transport.has_node() ? own.transport.outcome() : own.network.outcome();
     return status == MPI_SUCCESS ? status : error_of(own, status);

@@ -65,7 +65,9 @@ int run_plan_of_bytes(OwnAlgorithms& own, const Plan& plan, RunBuffers buffers, 
 // part in it, so it does not matter when each of them asks.
 bool vendor_takes(const Communicator& communicator, MPI_Op op, MPI_Datatype type) {
     if (communicator.reach() != Reach::world) return false;  // nobody would hold up its error
-    const ErrorsReturn errors_return(MPI_COMM_WORLD);
+    // Whose handler is told of an error of no communicator: MPI 3 has it so, and MPI 4 otherwise.
+    const ErrorsReturn of_world(MPI_COMM_WORLD);
+    const ErrorsReturn of_self(MPI_COMM_SELF);
     std::array<std::byte, 64> left{};
     std::array<std::byte, 64> right{};
     return mpi.Reduce_local(left.data(), right.data(), 0, type, op) == MPI_SUCCESS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plans of one communicator, kept for later calls, the least recently used going first when there are too many.
+// The plans of one communicator, kept for later calls, the least recently used going first when there are too many. Of those that are too large by themselves the last one is kept.
 #pragma once
 
 #include <list>
@@ -40,7 +40,7 @@ class PlanCache {
 public:
     explicit PlanCache(std::size_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
 
-    // The plan for `key`, made by `build` where it is not kept. One that is larger than the capacity is not kept.
+    // The plan for `key`, made by `build` where it is not kept. With a capacity of 0 none is.
     template <typename Build>
     std::shared_ptr<const Plan> get(const PlanKey& key, Build&& build) {
         if (!entries_.empty() && entries_.front().key == key) return entries_.front().plan;
@@ -48,12 +48,14 @@ public:
             entries_.splice(entries_.begin(), entries_, found->second);
             return entries_.front().plan;
         }
+        if (large_.plan != nullptr && large_.key == key) return large_.plan;
         return insert(key, std::make_shared<const Plan>(build()));
     }
 
     void clear() {
         index_.clear();
         entries_.clear();
+        large_ = {};
         bytes_ = 0;
     }
     std::size_t bytes() const { return bytes_; }
@@ -61,8 +63,8 @@ public:
 
 private:
     struct Entry {
-        PlanKey key;
-        std::shared_ptr<const Plan> plan;
+        PlanKey key{};
+        std::shared_ptr<const Plan> plan = nullptr;
     };
     using Entries = std::list<Entry>;  // the most recently used first
 
@@ -72,6 +74,7 @@ private:
     std::size_t capacity_bytes_;
     std::size_t bytes_ = 0;
     Entries entries_;
+    Entry large_;  // not counted
     std::unordered_map<PlanKey, Entries::iterator, PlanKeyHash> index_;
 };
 

@@ -108,11 +108,64 @@ Status PointToPoint::post(std::uint64_t units, Token token, Kind kind, Post&& po
 }
 
 Status PointToPoint::send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) {
-    const auto isend = flow_.must_synchronize(peer, units * unit_bytes_) ? mpi.Issend : mpi.Isend;
+    const bool must_synchronize = flow_.must_synchronize(peer, units * unit_bytes_);
+    if (Status status = MPI_SUCCESS; must_synchronize && send_copy(peer, tag, data, units, status)) [[unlikely]] {
+        if (status == MPI_SUCCESS) over_at_once_.push_back(token);
+        return status;
+    }
+    const auto isend = must_synchronize ? mpi.Issend : mpi.Isend;
     const Carriers::Carrier to = carriers_.to(peer);
     return post(units, token, Kind::send, [&](int count, MPI_Datatype type, MPI_Request* request) {
         return isend(data, count, type, to.peer, tag_of(tag), to.communicator, request);
     });
+}
+
+bool PointToPoint::send_copy(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Status& status) {
+    if (is_simulated || units * unit_bytes_ > longest_copy_) return false;
+    const Carriers::Carrier to = carriers_.to(peer);
+    const int count = static_cast<int>(units);
+    int bytes = 0;
+    int packed = 0;
+    try {
+        over_at_once_.reserve(over_at_once_.size() + 1);
+        if (mpi.Pack_size(count, type_, to.communicator, &bytes) != MPI_SUCCESS || bytes < 0) return false;
+        Copy& copy = copies_.emplace_back(
+            Copy{MPI_REQUEST_NULL, std::make_unique<std::byte[]>(static_cast<std::size_t>(bytes) + 1)});
+        const bool is_packed =
+            mpi.Pack(data, count, type_, copy.bytes.get(), bytes, &packed, to.communicator) == MPI_SUCCESS;
+        if (is_packed)
+            status =
+                mpi.Issend(copy.bytes.get(), packed, MPI_PACKED, to.peer, tag_of(tag), to.communicator, &copy.request);
+        if (!is_packed || status != MPI_SUCCESS) copies_.pop_back();
+        return is_packed;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
+Status PointToPoint::synchronize_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) {
+    Status status = MPI_SUCCESS;
+    if (send_copy(peer, tag, data, units, status)) return status;
+    const Carriers::Carrier to = carriers_.to(peer);
+    return mpi.Ssend(data, static_cast<int>(units), type_, to.peer, tag_of(tag), to.communicator);
+}
+
+Status PointToPoint::finish_copies() {
+    for (; !copies_.empty(); copies_.pop_back())
+        if (const Status status = mpi.Wait(&copies_.back().request, MPI_STATUS_IGNORE); status != MPI_SUCCESS)
+            return status;
+    return MPI_SUCCESS;
+}
+
+Status PointToPoint::ask_for_copies(bool& are_over) {
+    while (!copies_.empty()) {
+        int done = 0;
+        const Status status = mpi.Test(&copies_.back().request, &done, MPI_STATUS_IGNORE);
+        if (status != MPI_SUCCESS || done == 0) return status;
+        copies_.pop_back();
+    }
+    are_over = true;
+    return MPI_SUCCESS;
 }
 
 Status PointToPoint::recv(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units, Token token) {
@@ -154,6 +207,10 @@ Status PointToPoint::start(const LeadersCall& call) {
 }
 
 Status PointToPoint::progress(std::vector<Token>& completed) {
+    if (!over_at_once_.empty()) [[unlikely]] {
+        completed.insert(completed.end(), over_at_once_.begin(), over_at_once_.end());
+        over_at_once_.clear();
+    }
     if (requests_.empty()) return MPI_SUCCESS;
     if (is_simulated && may_wait_) return wait_for_one(completed);
     if (requests_.size() == 1) return progress_one(completed);
@@ -244,11 +301,17 @@ void PointToPoint::abandon() {
     for_each(Kind::send, [](MPI_Request& request) { (void)mpi.Request_free(&request); });
     for_each(Kind::receive, wait);
     for_each(Kind::collective, wait);
+    for (Copy& copy : copies_) {
+        if (copy.request != MPI_REQUEST_NULL) (void)mpi.Request_free(&copy.request);
+        (void)copy.bytes.release();  // it may yet be read
+    }
+    copies_.clear();
     forget();
     early_calls_.clear();
 }
 
 void PointToPoint::forget() {
+    over_at_once_.clear();
     requests_.clear();
     tokens_.clear();
     kinds_.clear();

@@ -3,7 +3,9 @@
 //
 // Flow control: a rank that runs ahead of a slow peer would fill the peer's memory with messages that nobody has asked for
 // yet. Every so many messages or bytes to a peer, the next one is a synchronous send, which completes only when the
-// peer has come to receive it: so what a peer may have to keep is bounded, whatever the collectives are.
+// peer has come to receive it: so what a peer may have to keep is bounded, whatever the collectives are. A short one in a blocking
+// collective is sent from a copy, and waited for when this rank's part is over: short plans are run in order by ranks of which none may wait for a receiver
+// in the middle (progress/engine/in_order.hpp).
 //
 // Blocking collectives run one at a time; non-blocking ones may be under way in any number beside them. Tags tell them apart:
 // each collective has a sequence, half of which are for blocking ones, a quarter for non-blocking and one for persistent ones.
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "progress/engine/engine.hpp"
+#include "progress/engine/in_order.hpp"
 #include "progress/network/vendor.hpp"
 
 namespace hcoll {
@@ -110,7 +113,13 @@ public:
     // for collectives among leaders; MPI_OP_NULL where nothing is combined.
     void begin(MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
         begin_as(sequence_ + 1 < blocking_sequences_ ? sequence_ + 1 : 0, type, unit_bytes, op);
+        longest_copy_ = longest_in_order;
     }
+    // After a run: messages that were sent from copies. They are over when all peers have come to them.
+    bool has_copies() const { return !copies_.empty(); }
+    Status finish_copies();
+    // The same without waiting.
+    Status ask_for_copies(bool& are_over);
     // The same for the non-blocking collective of that number on the communicator. Of those, as many as
     // nonblocking_sequences() may be under way at a time: number n only when n less so many is complete here.
     void begin_nonblocking(std::uint64_t number, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op);
@@ -134,9 +143,10 @@ public:
     Status progress(std::vector<Token>& completed) override;
     // The vendor's calls that wait, which are its shortest.
     Status send_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units) override {
-        const auto send = flow_.must_synchronize(peer, units * unit_bytes_) ? mpi.Ssend : mpi.Send;
+        if (flow_.must_synchronize(peer, units * unit_bytes_)) [[unlikely]]
+            return synchronize_now(peer, tag, data, units);
         const Carriers::Carrier to = carriers_.to(peer);
-        return send(data, static_cast<int>(units), type_, to.peer, tag_of(tag), to.communicator);
+        return mpi.Send(data, static_cast<int>(units), type_, to.peer, tag_of(tag), to.communicator);
     }
     Status recv_now(int peer, std::uint32_t tag, std::byte* data, std::uint64_t units) override {
         const Carriers::Carrier from = carriers_.from(peer);
@@ -188,9 +198,13 @@ private:
         op_ = op;
         unit_bytes_ = unit_bytes;
         next_call_ = 0;
+        longest_copy_ = 0;
         sequence_ = sequence;
         outcome_ = MPI_SUCCESS;
     }
+    // A synchronous send from a copy; false where there can be none.
+    bool send_copy(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Status& status);
+    Status synchronize_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units);
     template <typename Post>
     Status post(std::uint64_t units, Token token, Kind kind, Post&& post);
     Status start(const LeadersCall& call);
@@ -220,6 +234,13 @@ private:
     std::vector<MPI_Request> requests_;
     std::vector<Token> tokens_;  // of the requests, in the same order
     std::vector<Kind> kinds_;    // likewise
+    struct Copy {
+        MPI_Request request;
+        std::unique_ptr<std::byte[]> bytes;
+    };
+    std::vector<Copy> copies_;  // that are on their way
+    std::uint64_t longest_copy_ = 0;
+    std::vector<Token> over_at_once_;  // sends that are, since they are copies
     Status outcome_ = MPI_SUCCESS;
     std::vector<int> indices_;
     std::vector<MPI_Status> statuses_;
