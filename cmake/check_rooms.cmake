@@ -22,7 +22,7 @@ set(rooms
     "intercept/types: base algorithms/kernels progress/engine progress/network"
     "intercept/process: base topology tuning progress/engine progress/node progress/background progress/network"
     "intercept/communicator: base watch topology tuning progress/engine progress/node progress/network intercept/types intercept/process"
-    "intercept/calls: trace progress/engine progress/background progress/network intercept/types intercept/process intercept/communicator"
+    "intercept/calls: base trace progress/engine progress/background progress/network intercept/types intercept/process intercept/communicator"
     "intercept/observed: base watch trace topology algorithms algorithms/kernels progress/background progress/network intercept/types intercept/process intercept/communicator intercept/calls"
     "intercept/entry: topology progress/network intercept/types intercept/process intercept/communicator intercept/calls intercept/observed"
     "info: base topology algorithms trace tuning intercept/entry"

@@ -27,10 +27,10 @@ public:
 #endif
         return rules;
     }
+    // Flags that are raised may be forgotten: they are no reason for a signal that these rules have.
     void become_this_thread_s() const {
 #if defined(__x86_64__)
-        _mm_setcsr(vectors_ | (_mm_getcsr() & flags));
-        // A flag that is raised already is no reason for a signal.
+        _mm_setcsr(vectors_);
         __asm__ __volatile__("fnclex\n\tfldcw %0" : : "m"(long_double_));
 #elif defined(__aarch64__)
         __asm__ __volatile__("msr fpcr, %0" : : "r"(all_));
@@ -56,21 +56,22 @@ private:
 #endif
 };
 
-// While one of these lives, this thread goes by them.
+// While one of these lives, this thread goes by them. Afterwards all is as before, its flags, too.
 class UnderRules {
 public:
-    explicit UnderRules(const ArithmeticRules& rules)
-        : before_(ArithmeticRules::of_this_thread()), are_others_(!(before_ == rules)) {
-        if (are_others_) rules.become_this_thread_s();
+    explicit UnderRules(const ArithmeticRules& rules) : are_others_(!(ArithmeticRules::of_this_thread() == rules)) {
+        if (!are_others_) return;
+        std::fegetenv(&before_);
+        rules.become_this_thread_s();
     }
     ~UnderRules() {
-        if (are_others_) before_.become_this_thread_s();
+        if (are_others_) std::fesetenv(&before_);
     }
     UnderRules(const UnderRules&) = delete;
     UnderRules& operator=(const UnderRules&) = delete;
 
 private:
-    ArithmeticRules before_;
+    std::fenv_t before_{};
     bool are_others_;
 };
 

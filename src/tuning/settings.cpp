@@ -365,7 +365,9 @@ const std::vector<Setting>& registry() {
          },
          [](const Settings& settings) { return std::to_string(settings.communicators); }},
         {"LIBHCOLL_PLAN_CACHE", "size", "0 to 1G",
-         "memory for the plans of one communicator that are kept for later calls", true,
+         "memory for the plans of one communicator that are kept for later calls; of those that are larger the last "
+         "one is kept, too",
+         true,
          [](Settings& settings, std::string_view text) {
              return parse_number(text, 0, 1ULL << 30, settings.plan_cache);
          },

@@ -125,9 +125,8 @@ Point point_of(const TableEntry& entry, const SingleCopies& single_copies,
     return point;
 }
 
-std::vector<Corner> find_corners(const std::vector<const TableEntry*>& points, int nodes, int ranks_per_node,
-                                 const std::function<bool(std::string_view)>& can_run) {
-    const SingleCopies single_copies(points);
+std::vector<Corner> find_corners(const std::vector<const TableEntry*>& points, const SingleCopies& single_copies,
+                                 int nodes, int ranks_per_node, const std::function<bool(std::string_view)>& can_run) {
     std::map<int, std::vector<int>> rank_counts;  // by nodes
     for (const TableEntry* entry : points) rank_counts[entry->nodes.least].push_back(entry->ranks_per_node.least);
     // Where so many nodes have been measured with numbers of ranks that are far away, others say more.
@@ -279,8 +278,8 @@ struct Lengths {
     std::uint64_t most = 0;
 
     // Those of which it says something: up to a factor of two away.
-    std::uint64_t first() const { return least <= short_bytes ? 0 : least - least / 2; }
-    std::uint64_t last() const { return most >= long_bytes ? std::numeric_limits<std::uint64_t>::max() : 2 * most; }
+    std::uint64_t first() const { return least - least / 2 <= short_bytes ? 0 : least - least / 2; }
+    std::uint64_t last() const { return 2 * most >= long_bytes ? std::numeric_limits<std::uint64_t>::max() : 2 * most; }
 };
 
 // By layout. Of blocks a tuner measures as long ones as all of them together are reasonable; a Barrier has no length.
@@ -304,9 +303,10 @@ LengthsByLayout lengths_by_layout(const std::vector<const TableEntry*>& points) 
 }
 
 // Of layouts that say something of all lengths that are asked for.
-std::vector<TableRow> rows_of_layouts(const Table& table, const std::vector<const TableEntry*>& points, int nodes,
-                                      int ranks_per_node, const std::function<bool(std::string_view)>& can_run) {
-    const std::vector<Corner> corners = find_corners(points, nodes, ranks_per_node, can_run);
+std::vector<TableRow> rows_of_layouts(const Table& table, const std::vector<const TableEntry*>& points,
+                                      const SingleCopies& single_copies, int nodes, int ranks_per_node,
+                                      const std::function<bool(std::string_view)>& can_run) {
+    const std::vector<Corner> corners = find_corners(points, single_copies, nodes, ranks_per_node, can_run);
     if (corners.empty()) return {};
     const std::string why = fmt::format("table {} ({})", table.name, layout_text(corners));
     std::vector<std::uint64_t> lengths;
@@ -335,6 +335,7 @@ std::vector<TableRow> rows_of_layouts(const Table& table, const std::vector<cons
 // nothing of others: there it is as if it were not in the table.
 std::vector<TableRow> rows_of_points(const Table& table, const std::vector<const TableEntry*>& points, int nodes,
                                      int ranks_per_node, const std::function<bool(std::string_view)>& can_run) {
+    const SingleCopies single_copies(points);
     const LengthsByLayout by_layout = lengths_by_layout(points);
     std::set<std::uint64_t> ends = {
         std::numeric_limits<std::uint64_t>::max()};  // of lengths of which the same ones say something
@@ -350,7 +351,7 @@ std::vector<TableRow> rows_of_points(const Table& table, const std::vector<const
             const Lengths& lengths = by_layout.at({entry->nodes.least, entry->ranks_per_node.least});
             if (lengths.first() <= begin && end <= lengths.last()) here.push_back(entry);
         }
-        for (const TableRow& row : rows_of_layouts(table, here, nodes, ranks_per_node, can_run))
+        for (const TableRow& row : rows_of_layouts(table, here, single_copies, nodes, ranks_per_node, can_run))
             if (row.largest_bytes >= begin) rows.add(std::min(row.largest_bytes, end), row.choice, row.why);
         rows.add(end, "", "");
         begin = end + 1;

@@ -38,13 +38,16 @@ void rounding(int rank, int ranks) {
         std::array<double, count> sum{};
         MPI_Request request = MPI_REQUEST_NULL;
         check(MPI_Iallreduce(mine.data(), sum.data(), count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request));
-        // Some leave it to the background for a while, others look all the time.
+        // Where it is waited for a thread may have other rules. Some leave it to the background for a while, others look all the time.
+        std::fesetround(FE_DOWNWARD);
         if (call % ranks == rank) usleep(1000);
         if (call % 2 == 0) {
             check(MPI_Wait(&request, MPI_STATUS_IGNORE));
         } else {
             for (int done = 0; done == 0;) check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
         }
+        require(std::fegetround() == FE_DOWNWARD, "this thread rounds otherwise than before");
+        std::fesetround(FE_UPWARD);
         require(sum[0] > 1.0, "a sum was not rounded upward");
         if (call == 0) first = sum;
         require(sum == first, "a sum has other bits than the first one");
@@ -53,7 +56,6 @@ void rounding(int rank, int ranks) {
             require(std::equal(sum.begin(), sum.end(), all.begin() + other * count),
                     "ranks have different bits of one sum");
     }
-    require(std::fegetround() == FE_UPWARD, "this thread rounds otherwise than before");
     std::fesetround(FE_TONEAREST);
 }
 
@@ -171,6 +173,7 @@ void pairs(int rank) {
     std::vector<Pair> unusual;
     if (MPI_REAL16 != MPI_DATATYPE_NULL) unusual.push_back({MPI_SUM, MPI_REAL16});
     if (!is_openmpi()) unusual.push_back({MPI_LAND, MPI_INTEGER});
+    if (unusual.empty()) skip("this MPI library has no MPI_REAL16");
     alignas(16) std::array<unsigned char, 16> mine{};
     alignas(16) std::array<unsigned char, 16> all{};
     for (const Pair& other : unusual)

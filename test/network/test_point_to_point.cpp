@@ -71,6 +71,13 @@ protected:
             fake.tags.push_back(tag);
             return begin("send", request);
         };
+        mpi.Issend = [](const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request* request) {
+            return begin("synchronous send", request);
+        };
+        mpi.Pack_size = [](int count, MPI_Datatype, MPI_Comm, int* size) { return *size = count, MPI_SUCCESS; };
+        mpi.Pack = [](const void*, int count, MPI_Datatype, void*, int, int* position, MPI_Comm) {
+            return *position += count, MPI_SUCCESS;
+        };
         mpi.Irecv = [](void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request* request) {
             return begin("receive", request);
         };
@@ -125,6 +132,48 @@ protected:
     PointToPoint messages{Carriers(communicator), flow, tags, handle_of<MPI_Comm>(8)};
     std::vector<Token> completed;
 };
+
+// A send that is only begun, in a run in order, and of which flow control wants to know that its receiver has come, is waited for at the end; the next run hears nothing of it.
+TEST_F(PointToPointTest, CopiesOfSynchronousSendsAreWaitedForAtTheEnd) {
+    int copies = 0;
+    for (int call = 0; call < 3000; ++call) {
+        messages.begin(MPI_Datatype(), 1, MPI_Op());
+        const std::size_t before = fake.results.size();
+        ASSERT_EQ(messages.begin_send(1, 0, memory.data(), 1, 0), MPI_SUCCESS);
+        ASSERT_EQ(messages.finish_sends(1), MPI_SUCCESS);
+        EXPECT_TRUE(messages.idle());
+        if (!messages.has_copies()) continue;
+        ++copies;
+        EXPECT_EQ(fake.results.size(), before + 1);
+        bool are_over = false;
+        ASSERT_EQ(messages.ask_for_copies(are_over), MPI_SUCCESS);
+        EXPECT_FALSE(are_over);
+        ASSERT_EQ(messages.finish_copies(), MPI_SUCCESS);
+        EXPECT_FALSE(messages.has_copies());
+        messages.begin(MPI_Datatype(), 1, MPI_Op());
+        ASSERT_EQ(messages.progress(completed), MPI_SUCCESS);
+        EXPECT_TRUE(completed.empty());
+    }
+    EXPECT_EQ(copies, 2);
+}
+
+// An engine hears of it at once, and once.
+TEST_F(PointToPointTest, CopiesOfSynchronousSendsAreOverForAnEngine) {
+    bool is_copied = false;
+    for (Token token = 0; token < 2000 && !is_copied; ++token) {
+        ASSERT_EQ(messages.send(1, 0, memory.data(), 1, token), MPI_SUCCESS);
+        is_copied = messages.has_copies();
+        if (!is_copied) continue;
+        ASSERT_EQ(messages.progress(completed), MPI_SUCCESS);
+        EXPECT_EQ(completed, std::vector<Token>{token});
+    }
+    EXPECT_TRUE(is_copied);
+    completed.clear();
+    ASSERT_EQ(messages.progress(completed), MPI_SUCCESS);
+    EXPECT_TRUE(completed.empty());
+    messages.abandon();
+    EXPECT_FALSE(messages.has_copies());
+}
 
 // Whatever is under way on it has tags of its range, and no two of the same.
 TEST_F(PointToPointTest, HasTagsOfItsRangeOnly) {

@@ -254,7 +254,7 @@ TEST(InOrder, NobodyWaitsForEverAndAllIsRight) {
         EXPECT_TRUE(covered.contains(expected)) << expected;
 }
 
-TEST(InOrder, NobodyWaitsForEverWithAnyParametersWhereWhatIsSentIsTaken) {
+TEST(InOrder, NobodyWaitsForEverWithRandomParametersWhereWhatIsSentIsTaken) {
     constexpr int cases = 400;
     constexpr std::uint64_t most_ranks = 27;
     std::mt19937_64 random(test_seed());

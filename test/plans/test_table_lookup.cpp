@@ -127,9 +127,15 @@ TEST(TableLookUp, SaysNothingOfLengthsThatAreFarFromThoseThatWereMeasured) {
     EXPECT_EQ(chosen_at(rows, 8192), "chain");
     EXPECT_EQ(chosen_at(rows, 8193), "");
     EXPECT_EQ(chosen_at(rows, no_bound), "");
-    // What is short is like what is shorter.
-    table.entries = {point(1, 4, 64, {{"chain", 1}})};
-    EXPECT_EQ(chosen_at(look_up(table, bcast, 1, 4, anything), 0), "chain");
+    // What is short is like what is shorter, and what is long like what is longer.
+    for (const std::uint64_t bytes : {64, 128}) {
+        table.entries = {point(1, 4, bytes, {{"chain", 1}})};
+        EXPECT_EQ(chosen_at(look_up(table, bcast, 1, 4, anything), 0), "chain") << bytes;
+    }
+    for (const std::uint64_t bytes : {512 << 10, 1 << 20}) {
+        table.entries = {point(1, 4, bytes, {{"chain", 1}})};
+        EXPECT_EQ(chosen_at(look_up(table, bcast, 1, 4, anything), no_bound), "chain") << bytes;
+    }
     // A Barrier has no length that could be far away.
     table.entries = {point(1, 4, 0, {{"dissemination", 1}})};
     table.entries.front().call.collective = Collective::barrier;

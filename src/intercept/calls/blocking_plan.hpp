@@ -80,12 +80,14 @@ inline Status run_by_engine(OwnAlgorithms& own, const Plan& plan, const RunBuffe
 }
 
 // This rank's part is over, but for messages whose receivers are to come to them.
-[[gnu::noinline]] inline Status finish_copies(OwnAlgorithms& own) {
-    if (!Background::calls_must_move()) return own.network.finish_copies();
+[[gnu::noinline]] inline Status finish_copies(OwnAlgorithms& own, bool needs_points) {
+    if (WaitNote* note = WaitNote::current(); note != nullptr) note->clear();
+    if (!needs_points && !Background::calls_must_move()) return own.network.finish_copies();
     Status status = MPI_SUCCESS;
     for (bool are_over = false; status == MPI_SUCCESS && !are_over;) {
         status = own.network.ask_for_copies(are_over);
         if (!are_over) Background::get().help();
+        CancellationAtPoints::here();
     }
     return status;
 }
@@ -109,7 +111,7 @@ template <typename CarryOut>
     if (own.transport.has_node()) own.transport.begin(elements);
     Status status = carry_out(cancellation.was_anywhere());
     if (status == MPI_SUCCESS && own.network.has_copies()) [[unlikely]]
-        status = finish_copies(own);
+        status = finish_copies(own, cancellation.was_anywhere());
     run.end(status);
     if (status == MPI_SUCCESS) status = own.transport.has_node() ? own.transport.outcome() : own.network.outcome();
     return status == MPI_SUCCESS ? status : error_of(own, status);

@@ -273,7 +273,7 @@ inline bool repeat_line(const void* send, void* receive, std::uint64_t count, MP
     return true;
 }
 
-// `call` gives the call to the vendor, with a count of its own.
+// `call` gives the call to the vendor.
 template <Collective collective, typename Count, typename Call>
 inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& call) {
     Communicator* repeating = Communicator::find(comm);
@@ -281,7 +281,7 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
         return noted(name_of(collective), count, reduction.type, last->decision->what, last->decision->why, [&] {
             if (!last->decision->is_own()) {
                 repeating->own().uses += last->is_use_by_vendor ? 1 : 0;
-                return call(count);
+                return call();
             }
             if (last->plan != nullptr) return repeat_reduction(*repeating, *last, reduction);
             return run_shared_reduction(*repeating, *last->decision, collective, reduction, last->known);
@@ -295,7 +295,7 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
                (known->is_exact || takes_any_bits);
     };
     return dispatch<collective>(
-        comm, reduction.root, count, reduction.type, [&] { return call(count); },
+        comm, reduction.root, count, reduction.type, [&] { return call(); },
         [&](Communicator& communicator) {
             const Screening screening = screen_reduction(communicator, collective, count, reduction);
             return screening.is_fine() ? screen_operation(communicator, reduction.op, reduction.type) : screening;
@@ -338,11 +338,10 @@ inline int reduce(const void* send, void* receive, Count count, MPI_Datatype typ
                   int (*next)(const void*, void*, Count, MPI_Datatype, MPI_Op, int, MPI_Comm),
                   int (*begin)(const void*, void*, Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*)) {
     return reduce_any<Collective::reduce>(
-        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, [&](Count elements) {
+        count, {send, receive, static_cast<std::uint64_t>(count), type, op, root}, comm, [&] {
             return collective_apart(
-                comm,
-                [&](MPI_Request* request) { return begin(send, receive, elements, type, op, root, comm, request); },
-                [&] { return next(send, receive, elements, type, op, root, comm); });
+                comm, [&](MPI_Request* request) { return begin(send, receive, count, type, op, root, comm, request); },
+                [&] { return next(send, receive, count, type, op, root, comm); });
         });
 }
 
@@ -354,11 +353,10 @@ __attribute__((noinline)) int allreduce(const void* send, void* receive, Count c
                                         int (*begin)(const void*, void*, Count, MPI_Datatype, MPI_Op, MPI_Comm,
                                                      MPI_Request*)) {
     return reduce_any<Collective::allreduce>(
-        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm,
-        [&](Count elements) {
+        count, {allreduce_operand(send, receive), receive, static_cast<std::uint64_t>(count), type, op, 0}, comm, [&] {
             return collective_apart(
-                comm, [&](MPI_Request* request) { return begin(send, receive, elements, type, op, comm, request); },
-                [&] { return next(send, receive, elements, type, op, comm); });
+                comm, [&](MPI_Request* request) { return begin(send, receive, count, type, op, comm, request); },
+                [&] { return next(send, receive, count, type, op, comm); });
         });
 }
 

@@ -64,8 +64,8 @@ int run_plan_of_bytes(OwnAlgorithms& own, const Plan& plan, RunBuffers buffers, 
 // Which pairs MPI does not define, and which of those that it defines without there being a kernel, is the vendor's business. It is asked with no elements, and by itself: no other rank has a
 // part in it, so it does not matter when each of them asks.
 bool vendor_takes(const Communicator& communicator, MPI_Op op, MPI_Datatype type) {
-    if (communicator.reach() != Reach::world) return false;  // nobody would hold up its error
-    // Whose handler is told of an error of no communicator: MPI 3 has it so, and MPI 4 otherwise.
+    // An error of no communicator is told to one of these, in MPI 3 and in MPI 4. A process that has only sessions has neither.
+    if (communicator.reach() != Reach::world) return false;
     const ErrorsReturn of_world(MPI_COMM_WORLD);
     const ErrorsReturn of_self(MPI_COMM_SELF);
     std::array<std::byte, 64> left{};

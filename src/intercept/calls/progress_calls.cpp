@@ -55,10 +55,16 @@ public:
 
 // Both ends of an exchange, which are begun.
 int finish_both(MPI_Request& sending, PostedReceive& receiving, int source, MPI_Status* status, MPI_Comm comm) {
-    const int sent = finish_one(sending, MPI_STATUS_IGNORE, comm);
-    const int received = finish_one(receiving.request, status, comm);
+    // The application is told once.
+    const bool is_quiet = tells_world_of_any_request();
+    const int sent =
+        is_quiet ? finish_quietly(sending, MPI_STATUS_IGNORE) : finish_one(sending, MPI_STATUS_IGNORE, comm);
+    const int received =
+        is_quiet ? finish_quietly(receiving.request, status) : finish_one(receiving.request, status, comm);
     if (received == MPI_SUCCESS && source == MPI_PROC_NULL) note_nobody(status);
-    return sent != MPI_SUCCESS ? sent : received;
+    const int result = sent != MPI_SUCCESS ? sent : received;
+    if (is_quiet && result != MPI_SUCCESS) mpi.Comm_call_errhandler(comm, result);
+    return result;
 }
 
 // A message is received before the one that is sent has left, where they are the same memory: so that is a copy.

@@ -62,6 +62,11 @@ public:
     int level_to_tell(int asked, int given);
     // The level that the application was told, where that is not the vendor's; -1 otherwise.
     int told_level() const { return told_level_.load(std::memory_order_relaxed); }
+    // May several threads of the application be in MPI at the same time?
+    bool application_has_threads() const {
+        const int told = told_level();
+        return has_threads_.load(std::memory_order_relaxed) && (told < 0 || told == MPI_THREAD_MULTIPLE);
+    }
     // Before a session is made, and after MPI_Init: one more that keeps MPI going.
     void enter();
     // Before MPI_Finalize and MPI_Session_finalize: one less. Before the last, what is in flight is completed and the thread ends,

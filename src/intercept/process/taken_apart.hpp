@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <span>
 
 #include "intercept/process/background.hpp"
@@ -25,26 +24,27 @@ __attribute__((noinline)) int help_until(Test&& test, Wait&& wait) {
     return wait();
 }
 
-// MPICH tells the handler of MPI_COMM_WORLD of a request that fails, whatever communicator it is of; a call that blocks would have told that one's. So nobody is told while it is asked,
-// one thread at a time, and the right one afterwards.
-template <typename Test>
-int ask_without_telling(Test&& test) {
-    static std::recursive_mutex turn;  // what is asked may call the application, which may be in such a call again
-    const std::lock_guard lock(turn);
-    const ErrorsReturn errors_return(MPI_COMM_WORLD);
-    return test();
+// Until a request is over, without telling the application how. MPICH tells the handler of MPI_COMM_WORLD of one that fails, whatever communicator it is of, where a call that blocks would have told that
+// one's. So that handler is held up while it is asked. (Not where another thread of the application may be in MPI: that might meet it so, and keep it.)
+inline int finish_quietly(MPI_Request& request, MPI_Status* status) {
+    const auto ask = [&](auto&& call) {
+        const ErrorsReturn errors_return(MPI_COMM_WORLD);
+        return call();
+    };
+    return help_until([&](int& done) { return ask([&] { return mpi.Test(&request, &done, status); }); },
+                      [&] { return ask([&] { return mpi.Wait(&request, status); }); });
+}
+
+inline bool tells_world_of_any_request() {
+    return !vendor_is_openmpi() && Process::get().has_world() && !Background::get().application_has_threads();
 }
 
 // `comm`: whose handler is to be told; MPI_COMM_NULL where the vendor knows, or nobody does.
 inline int finish_one(MPI_Request& request, MPI_Status* status, MPI_Comm comm) {
-    const auto test = [&](int& done) { return mpi.Test(&request, &done, status); };
-    if (vendor_is_openmpi() || comm == MPI_COMM_NULL || !Process::get().has_world())
-        return help_until(test, [&] { return mpi.Wait(&request, status); });
-    int result = MPI_SUCCESS;
-    for (int is_done = 0; is_done == 0 && result == MPI_SUCCESS;) {
-        result = ask_without_telling([&] { return test(is_done); });
-        if (is_done == 0 && result == MPI_SUCCESS) Background::get().help();
-    }
+    if (comm == MPI_COMM_NULL || !tells_world_of_any_request())
+        return help_until([&](int& done) { return mpi.Test(&request, &done, status); },
+                          [&] { return mpi.Wait(&request, status); });
+    const int result = finish_quietly(request, status);
     if (result != MPI_SUCCESS) mpi.Comm_call_errhandler(comm, result);
     return result;
 }

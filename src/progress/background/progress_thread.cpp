@@ -59,12 +59,15 @@ void wait(const Patience& patience, int looks_in_vain) {
 ProgressThread::ProgressThread(InFlight& in_flight, std::vector<int> cores, bool cores_are_spare)
     : in_flight_(in_flight), cores_(std::move(cores)), cores_are_spare_(cores_are_spare) {
     in_flight_.end_interruption();
-    sigset_t
-        others;  // than those that an instruction of the thread's own raises: a program may write its memory so that it hears of each page
+    // All signals but those that an instruction of the thread's own may raise: a program may have protected its memory, to hear of each page that is written. One that blocks them
+    // takes them elsewhere.
+    sigset_t blocked;
     sigset_t before;
-    sigfillset(&others);
-    for (const int raised : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&others, raised);
-    pthread_sigmask(SIG_SETMASK, &others, &before);  // a new thread begins with those of its maker
+    pthread_sigmask(SIG_BLOCK, nullptr, &before);
+    sigfillset(&blocked);
+    for (const int raised : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
+        if (sigismember(&before, raised) == 0) sigdelset(&blocked, raised);
+    pthread_sigmask(SIG_SETMASK, &blocked, nullptr);  // a new thread begins with those of its maker
     try {
         thread_ = std::thread([this] { run(); });
     } catch (...) {

@@ -7,7 +7,7 @@
 // Where all ranks send and receive at the same time (PlanBuilder::exchange), the two are one call.
 //
 // No rank waits here for one that waits for it, as long as the transport takes messages that are as short as these whether their receivers have come or not. MPI libraries
-// do; where flow control wants to know that a receiver has come, that is waited for when all is over (progress/network/point_to_point.hpp). A test runs all algorithms so, with any
+// do; where flow control wants to know that a receiver has come, that is waited for when all is over (progress/network/point_to_point.hpp). A test runs all algorithms so, with random
 // parameters; those with the catalog's defaults also with sends that end only when their receivers have come to them (test/plans/test_in_order.cpp).
 #pragma once
 

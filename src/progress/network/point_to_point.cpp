@@ -108,9 +108,18 @@ Status PointToPoint::post(std::uint64_t units, Token token, Kind kind, Post&& po
 }
 
 Status PointToPoint::send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token) {
+    bool is_over = false;
+    const Status status = begin_send(peer, tag, data, units, token, is_over);
+    if (is_over) [[unlikely]]
+        over_at_once_.push_back(token);
+    return status;
+}
+
+Status PointToPoint::begin_send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token,
+                                bool& is_over) {
     const bool must_synchronize = flow_.must_synchronize(peer, units * unit_bytes_);
     if (Status status = MPI_SUCCESS; must_synchronize && send_copy(peer, tag, data, units, status)) [[unlikely]] {
-        if (status == MPI_SUCCESS) over_at_once_.push_back(token);
+        is_over = status == MPI_SUCCESS;
         return status;
     }
     const auto isend = must_synchronize ? mpi.Issend : mpi.Isend;

@@ -155,7 +155,8 @@ public:
         return status == MPI_SUCCESS ? status : note_truncation(status);
     }
     Status begin_send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token number) override {
-        return send(peer, tag, data, units, number);
+        bool is_over = false;
+        return begin_send(peer, tag, data, units, number, is_over);
     }
     Status finish_sends(Token first_left) override;
     // Nobody runs ahead of the others where all exchange messages: they count for nothing in the flow control.
@@ -202,6 +203,9 @@ private:
         sequence_ = sequence;
         outcome_ = MPI_SUCCESS;
     }
+    // `is_over`: its memory may be used again at once, and nothing will be heard of it.
+    Status begin_send(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Token token,
+                      bool& is_over);
     // A synchronous send from a copy; false where there can be none.
     bool send_copy(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units, Status& status);
     Status synchronize_now(int peer, std::uint32_t tag, const std::byte* data, std::uint64_t units);
