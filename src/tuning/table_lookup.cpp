@@ -279,7 +279,7 @@ struct Lengths {
 
     // Those of which it says something: up to a factor of two away.
     std::uint64_t first() const { return least - least / 2 <= short_bytes ? 0 : least - least / 2; }
-    std::uint64_t last() const { return 2 * most >= long_bytes ? std::numeric_limits<std::uint64_t>::max() : 2 * most; }
+    std::uint64_t last() const { return most >= long_bytes / 2 ? std::numeric_limits<std::uint64_t>::max() : 2 * most; }
 };
 
 // By layout. Of blocks a tuner measures as long ones as all of them together are reasonable; a Barrier has no length.
@@ -337,8 +337,8 @@ std::vector<TableRow> rows_of_points(const Table& table, const std::vector<const
                                      int ranks_per_node, const std::function<bool(std::string_view)>& can_run) {
     const SingleCopies single_copies(points);
     const LengthsByLayout by_layout = lengths_by_layout(points);
-    std::set<std::uint64_t> ends = {
-        std::numeric_limits<std::uint64_t>::max()};  // of lengths of which the same ones say something
+    // Of lengths of which the same ones say something.
+    std::set<std::uint64_t> ends = {std::numeric_limits<std::uint64_t>::max()};
     for (const auto& [layout, lengths] : by_layout) {
         if (lengths.first() > 0) ends.insert(lengths.first() - 1);
         ends.insert(lengths.last());

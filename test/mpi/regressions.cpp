@@ -399,6 +399,10 @@ void many_short_messages() {
     check(MPI_Comm_size(MPI_COMM_WORLD, &size));
     constexpr int calls = 4000;
     MPI_Comm comm = MPI_COMM_NULL;
+    const auto begin_anew = [&] {
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        for (int call = 0; call < 8; ++call) check(MPI_Barrier(comm));  // it is set up in one of them
+    };
     // Others run otherwise, on what short ones have left.
     const auto a_long_one = [&] {
         std::vector<int> values(10'000, rank == 0 ? 4711 : -1);
@@ -408,8 +412,7 @@ void many_short_messages() {
         const auto is_sum = [&](int each) { return each == 4711 * size; };
         require(std::all_of(sums.begin(), sums.end(), is_sum), "a long sum is wrong");
     };
-    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-    for (int call = 0; call < 8; ++call) check(MPI_Barrier(comm));  // it is set up in one of them
+    begin_anew();
     for (int call = 0; call < calls; ++call) {
         if (rank == 0) message.fill(static_cast<char>(call % 100));
         check(MPI_Bcast(message.data(), static_cast<int>(message.size()), MPI_BYTE, 0, comm));
@@ -417,8 +420,7 @@ void many_short_messages() {
     }
     a_long_one();
     check(MPI_Comm_free(&comm));
-    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-    for (int call = 0; call < 8; ++call) check(MPI_Barrier(comm));  // it is set up in one of them
+    begin_anew();
     for (int call = 0; call < calls; ++call) {
         mine.fill(call + rank);
         check(MPI_Allreduce(mine.data(), sum.data(), static_cast<int>(mine.size()), MPI_INT, MPI_SUM, comm));

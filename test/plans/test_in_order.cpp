@@ -225,24 +225,33 @@ bool is_sequence(const Plan& plan) {
     return (!plan.sequence.empty() || plan.steps.empty()) && plan.steps_to_last_receive <= most_steps_in_order;
 }
 
+// With the catalog's parameters.
+PlanCase draw_case(const Algorithm& algorithm, int ranks, const Layout& layout, std::mt19937_64& random) {
+    return {.algorithm = &algorithm,
+            .parameters = algorithm.defaults,
+            .ranks = ranks,
+            .root = has_root(algorithm.collective) ? static_cast<int>(random() % static_cast<std::uint64_t>(ranks)) : 0,
+            .units = algorithm.collective == Collective::barrier ? 1 : 1 + random() % 20,
+            .in_place = random() % 3 == 0 && algorithm.collective != Collective::bcast &&
+                        algorithm.collective != Collective::barrier,
+            .layout = layout};
+}
+
+// Once its parameters are known.
+void draw_order(PlanCase& plan_case, std::mt19937_64& random) {
+    const Algorithm& algorithm = *plan_case.algorithm;
+    plan_case.ordered = is_reduction(algorithm.collective) && random() % 2 == 0 &&
+                        keeps_order(algorithm, plan_case.parameters, *plan_case.layout.placement);
+}
+
 TEST(InOrder, NobodyWaitsForEverAndAllIsRight) {
     std::mt19937_64 random(test_seed());
     std::set<std::string> covered;
     for (const Algorithm& algorithm : algorithms())
         for (int ranks = 1; ranks <= small_sweep_ranks + 3; ++ranks)
             for (const Layout& layout : layouts_of(ranks)) {
-                PlanCase plan_case{.algorithm = &algorithm,
-                                   .parameters = algorithm.defaults,
-                                   .ranks = ranks,
-                                   .root = has_root(algorithm.collective)
-                                               ? static_cast<int>(random() % static_cast<std::uint64_t>(ranks))
-                                               : 0,
-                                   .units = algorithm.collective == Collective::barrier ? 1 : 1 + random() % 20,
-                                   .in_place = random() % 3 == 0 && algorithm.collective != Collective::bcast &&
-                                               algorithm.collective != Collective::barrier,
-                                   .layout = layout};
-                plan_case.ordered = is_reduction(algorithm.collective) && random() % 2 == 0 &&
-                                    keeps_order(algorithm, plan_case.parameters, *layout.placement);
+                PlanCase plan_case = draw_case(algorithm, ranks, layout, random);
+                draw_order(plan_case, random);
                 std::vector<Plan> plans = build_plans(plan_case);
                 if (!std::all_of(plans.begin(), plans.end(), is_sequence)) continue;
                 covered.insert(std::string(name_of(algorithm.collective)) + " " + std::string(algorithm.name));
@@ -264,15 +273,7 @@ TEST(InOrder, NobodyWaitsForEverWithRandomParametersWhereWhatIsSentIsTaken) {
         const Algorithm& algorithm = all[random() % all.size()];
         const int ranks = static_cast<int>(1 + random() % most_ranks);
         const std::vector<Layout> layouts = layouts_of(ranks);
-        PlanCase plan_case{
-            .algorithm = &algorithm,
-            .parameters = algorithm.defaults,
-            .ranks = ranks,
-            .root = has_root(algorithm.collective) ? static_cast<int>(random() % static_cast<std::uint64_t>(ranks)) : 0,
-            .units = algorithm.collective == Collective::barrier ? 1 : 1 + random() % 20,
-            .in_place = random() % 3 == 0 && algorithm.collective != Collective::bcast &&
-                        algorithm.collective != Collective::barrier,
-            .layout = layouts[random() % layouts.size()]};
+        PlanCase plan_case = draw_case(algorithm, ranks, layouts[random() % layouts.size()], random);
         for (const Parameter* parameter : algorithm.parameters) {
             constexpr std::uint64_t few = 8;  // larger numbers of most of them are alike
             if (parameter->name == "segment") continue;
@@ -281,8 +282,7 @@ TEST(InOrder, NobodyWaitsForEverWithRandomParametersWhereWhatIsSentIsTaken) {
         }
         if (has_two_trees(plan_case.parameters.levels) || plan_case.parameters.tree.shape == TreeShape::two_tree)
             plan_case.parameters.split = 0;
-        plan_case.ordered = is_reduction(algorithm.collective) && random() % 2 == 0 &&
-                            keeps_order(algorithm, plan_case.parameters, *plan_case.layout.placement);
+        draw_order(plan_case, random);
         std::vector<Plan> plans = build_plans(plan_case);
         if (!std::all_of(plans.begin(), plans.end(), is_sequence)) continue;
         ++done;

@@ -132,7 +132,7 @@ TEST(TableLookUp, SaysNothingOfLengthsThatAreFarFromThoseThatWereMeasured) {
         table.entries = {point(1, 4, bytes, {{"chain", 1}})};
         EXPECT_EQ(chosen_at(look_up(table, bcast, 1, 4, anything), 0), "chain") << bytes;
     }
-    for (const std::uint64_t bytes : {512 << 10, 1 << 20}) {
+    for (const std::uint64_t bytes : {std::uint64_t{512} << 10, std::uint64_t{1} << 20, std::uint64_t{1} << 63}) {
         table.entries = {point(1, 4, bytes, {{"chain", 1}})};
         EXPECT_EQ(chosen_at(look_up(table, bcast, 1, 4, anything), no_bound), "chain") << bytes;
     }

@@ -295,7 +295,7 @@ inline int reduce_any(Count count, Reduction reduction, MPI_Comm comm, Call&& ca
                (known->is_exact || takes_any_bits);
     };
     return dispatch<collective>(
-        comm, reduction.root, count, reduction.type, [&] { return call(); },
+        comm, reduction.root, count, reduction.type, call,
         [&](Communicator& communicator) {
             const Screening screening = screen_reduction(communicator, collective, count, reduction);
             return screening.is_fine() ? screen_operation(communicator, reduction.op, reduction.type) : screening;

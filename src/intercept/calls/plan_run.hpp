@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include "base/arithmetic_rules.hpp"
 #include "intercept/calls/element_operations.hpp"
@@ -109,12 +110,8 @@ public:
 private:
     template <typename Begin>
     bool move(Begin&& begin, Part part, bool& has_moved, int& status) noexcept {
-        if (op_ == MPI_OP_NULL) return move_by_any_rules(begin, part, has_moved, status);
-        const UnderRules under(rules_);
-        return move_by_any_rules(begin, part, has_moved, status);
-    }
-    template <typename Begin>
-    bool move_by_any_rules(Begin&& begin, Part part, bool& has_moved, int& status) noexcept {
+        std::optional<UnderRules> under;
+        if (op_ != MPI_OP_NULL) under.emplace(rules_);
         const std::uint64_t events = engine_.events();
         try {
             if (is_started_) {

@@ -55,15 +55,12 @@ public:
 
 // Both ends of an exchange, which are begun.
 int finish_both(MPI_Request& sending, PostedReceive& receiving, int source, MPI_Status* status, MPI_Comm comm) {
-    // The application is told once.
-    const bool is_quiet = tells_world_of_any_request();
-    const int sent =
-        is_quiet ? finish_quietly(sending, MPI_STATUS_IGNORE) : finish_one(sending, MPI_STATUS_IGNORE, comm);
-    const int received =
-        is_quiet ? finish_quietly(receiving.request, status) : finish_one(receiving.request, status, comm);
+    const bool tells = must_tell(comm);
+    const int sent = finish(sending, MPI_STATUS_IGNORE, tells);
+    const int received = finish(receiving.request, status, tells);
     if (received == MPI_SUCCESS && source == MPI_PROC_NULL) note_nobody(status);
     const int result = sent != MPI_SUCCESS ? sent : received;
-    if (is_quiet && result != MPI_SUCCESS) mpi.Comm_call_errhandler(comm, result);
+    if (tells && result != MPI_SUCCESS) mpi.Comm_call_errhandler(comm, result);
     return result;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "intercept/process/background.hpp"
@@ -24,37 +25,32 @@ __attribute__((noinline)) int help_until(Test&& test, Wait&& wait) {
     return wait();
 }
 
-// Until a request is over, without telling the application how. MPICH tells the handler of MPI_COMM_WORLD of one that fails, whatever communicator it is of, where a call that blocks would have told that
-// one's. So that handler is held up while it is asked. (Not where another thread of the application may be in MPI: that might meet it so, and keep it.)
-inline int finish_quietly(MPI_Request& request, MPI_Status* status) {
+// MPICH tells the handler of MPI_COMM_WORLD of a request that fails, whatever communicator it is of, where a call that blocks would have told that one's. So that handler is held up while a request is
+// asked, and `comm`'s is told afterwards. Not where another thread of the application may be in MPI: that might meet it so, and keep it. MPI_COMM_NULL: the vendor knows whom to tell, or nobody does.
+inline bool must_tell(MPI_Comm comm) {
+    return comm != MPI_COMM_NULL && !vendor_is_openmpi() && Process::get().has_world() &&
+           !Background::get().application_has_threads();
+}
+
+inline int finish(MPI_Request& request, MPI_Status* status, bool holds_up_handler) {
     const auto ask = [&](auto&& call) {
-        const ErrorsReturn errors_return(MPI_COMM_WORLD);
+        std::optional<ErrorsReturn> errors_return;
+        if (holds_up_handler) errors_return.emplace(MPI_COMM_WORLD);
         return call();
     };
     return help_until([&](int& done) { return ask([&] { return mpi.Test(&request, &done, status); }); },
                       [&] { return ask([&] { return mpi.Wait(&request, status); }); });
 }
 
-inline bool tells_world_of_any_request() {
-    return !vendor_is_openmpi() && Process::get().has_world() && !Background::get().application_has_threads();
-}
-
-// `comm`: whose handler is to be told; MPI_COMM_NULL where the vendor knows, or nobody does.
-inline int finish_one(MPI_Request& request, MPI_Status* status, MPI_Comm comm) {
-    if (comm == MPI_COMM_NULL || !tells_world_of_any_request())
-        return help_until([&](int& done) { return mpi.Test(&request, &done, status); },
-                          [&] { return mpi.Wait(&request, status); });
-    const int result = finish_quietly(request, status);
-    if (result != MPI_SUCCESS) mpi.Comm_call_errhandler(comm, result);
-    return result;
-}
-
 // `comm`: of what is begun.
 template <typename Begin>
 inline int begin_and_finish(MPI_Status* status, MPI_Comm comm, Begin&& begin) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const int begun = begin(&request);
-    return begun != MPI_SUCCESS ? begun : finish_one(request, status, comm);
+    if (const int begun = begin(&request); begun != MPI_SUCCESS) return begun;
+    const bool tells = must_tell(comm);
+    const int result = finish(request, status, tells);
+    if (tells && result != MPI_SUCCESS) mpi.Comm_call_errhandler(comm, result);
+    return result;
 }
 
 // `begin(request)` begins what `blocking` does at once; it returns a status too.
