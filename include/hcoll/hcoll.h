@@ -17,6 +17,9 @@
  * the ranks of each node as libhcoll sees it, in the order of the communicator; so does hcoll-tune ask. These may be more
  * than the MPI library says are on a node, and then have no memory of MPI_Win_allocate_shared in common. Without libhcoll the MPI library
  * ignores the key.
+ *
+ * MPI_Comm_set_info with keys that ask for algorithms (docs/tuning.md) and the key HCOLL_INFO_ANSWER, set to anything, has libhcoll set that key of the
+ * MPI_Info to HCOLL_ANSWER_TAKEN if all that it asks for is run from then on, and otherwise to the reason why not. Without libhcoll it stays as it is.
  */
 #ifndef HCOLL_HCOLL_H
 #define HCOLL_HCOLL_H
@@ -25,5 +28,7 @@
 #define HCOLL_PCONTROL_OWN 484801
 
 #define HCOLL_INFO_NODES "libhcoll_nodes"
+#define HCOLL_INFO_ANSWER "libhcoll_answer"
+#define HCOLL_ANSWER_TAKEN "taken"
 
 #endif

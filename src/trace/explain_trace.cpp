@@ -31,6 +31,7 @@ public:
             found_.ranks = std::max(found_.ranks, rank.ranks);
             found_.overwritten += rank.overwritten;
             found_.left_out += rank.left_out;
+            found_.calls_left_out += rank.calls_left_out;
             if (rank.clocks < 2) ++found_.compared_once;
             nodes.insert(rank.node);
             for (const TracedCollective& call : rank.calls) found_.length = std::max(found_.length, call.span.end);

@@ -48,13 +48,14 @@ struct TraceExplanation {
     int nodes = 0;            // of those
     std::int64_t length = 0;  // of the job so far
     std::uint64_t collectives = 0;
-    std::uint64_t incomplete = 0;   // of which not all ranks' are there
-    std::uint64_t unfinished = 0;   // that some rank is in at the end of its trace
-    std::uint64_t overwritten = 0;  // records
-    std::uint64_t left_out = 0;     // steps and runs of calls whose records have given way
-    int compared_once = 0;          // ranks whose clocks were: they did not come to MPI_Finalize
-    std::int64_t clock_error = 0;   // by so much a message ended before it had begun, at most
-    std::int64_t time = 0;          // of blocking collectives, of all ranks
+    std::uint64_t incomplete = 0;      // of which not all ranks' are there
+    std::uint64_t unfinished = 0;      // that some rank is in at the end of its trace
+    std::uint64_t overwritten = 0;     // records
+    std::uint64_t left_out = 0;        // steps and runs of calls whose records have given way
+    std::uint64_t calls_left_out = 0;  // of all ranks, on communicators that have given way to others
+    int compared_once = 0;             // ranks whose clocks were: they did not come to MPI_Finalize
+    std::int64_t clock_error = 0;      // by so much a message ended before it had begun, at most
+    std::int64_t time = 0;             // of blocking collectives, of all ranks
     std::int64_t waiting = 0;
     std::vector<Place> places;   // most time first
     std::vector<LateRank> late;  // over all places

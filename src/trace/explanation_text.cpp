@@ -84,6 +84,9 @@ std::string explanation_text(const TraceExplanation& explanation) {
     if (explanation.left_out != 0)
         text += fmt::format("{} steps are left out, since the records of their calls have given way\n",
                             explanation.left_out);
+    if (explanation.calls_left_out != 0)
+        text += fmt::format("{} calls are left out, on communicators that had to give way to others: a rank knows {}\n",
+                            explanation.calls_left_out, TraceHeader::most_communicators);
     if (explanation.compared_once != 0)
         text +=
             fmt::format("the clocks of {} ranks were compared at the begin alone: they did not come to MPI_Finalize\n",
@@ -159,6 +162,7 @@ std::string explanation_json(const TraceExplanation& explanation) {
                      {"unfinished", explanation.unfinished},
                      {"overwritten_records", explanation.overwritten},
                      {"left_out_records", explanation.left_out},
+                     {"left_out_calls", explanation.calls_left_out},
                      {"ranks_whose_clocks_were_compared_once", explanation.compared_once},
                      {"clock_error_seconds", seconds(explanation.clock_error)},
                      {"seconds_in_blocking", seconds(explanation.time)},

@@ -162,7 +162,10 @@ private:
     }
 
     void read_call(std::string_view name, const json& arguments, const CallKey& call, const TracedSpan& span) {
-        if (auto read = read_collective(name, arguments, call, span)) trace_.calls.push_back(std::move(*read));
+        if (auto read = read_collective(name, arguments, call, span))
+            trace_.calls.push_back(std::move(*read));
+        else
+            ++trace_.calls_left_out;
     }
 
     std::optional<TracedCollective> read_collective(std::string_view name, const json& arguments, const CallKey& call,

@@ -61,6 +61,7 @@ struct RankTrace {
     std::string mpi_library;
     std::uint64_t overwritten = 0;
     std::uint64_t left_out = 0;           // steps and runs of calls whose records have given way
+    std::uint64_t calls_left_out = 0;     // on communicators that have given way to others
     std::string file;                     // that it was read from
     std::vector<TracedCollective> calls;  // by begin
 };

@@ -49,10 +49,12 @@ public:
             std::uint64_t number;
         };
         std::vector<Place> order;
-        order.reserve(view_.last() - first + 1);
-        for (std::uint64_t number = first; number <= view_.last(); ++number) {
-            const TraceRecord record = view_.record(number);
-            if (view_.is_one(record)) order.push_back({record.begin, end_of(record), number});
+        const std::uint64_t records = view_.last() - first + 1;
+        order.reserve(records);
+        // In a damaged file the last number may be the largest that there is.
+        for (std::uint64_t i = 0; i < records; ++i) {
+            const TraceRecord record = view_.record(first + i);
+            if (view_.is_one(record)) order.push_back({record.begin, end_of(record), first + i});
         }
         std::sort(order.begin(), order.end(), [](const Place& a, const Place& b) {
             return std::tie(a.begin, b.end, a.number) < std::tie(b.begin, a.end, b.number);

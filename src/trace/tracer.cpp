@@ -15,6 +15,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/file_limit.hpp"
 #include "base/monotonic_clock.hpp"
 #include "trace/trace_text.hpp"
 
@@ -56,6 +57,7 @@ std::optional<std::string> Tracer::open(const SetUp& set_up) {
     const int descriptor = ::open(events.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (descriptor < 0) return problem(events + " cannot be made", errno);
     // Room for all of it now: a full disk would be a SIGBUS later.
+    const FileLimitIsAnError file_limit;
     int full = 0;
     do full = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
     while (full == EINTR);
@@ -195,6 +197,7 @@ std::optional<std::string> Tracer::finish() {
     constexpr std::size_t most_bytes = 16U << 20U;
     if (bytes_ > TraceLayout::bytes(most_bytes / sizeof(TraceRecord))) return std::nullopt;
     const std::string unfinished = name_ + ".unfinished";
+    const FileLimitIsAnError file_limit;
     std::FILE* json = std::fopen(unfinished.c_str(), "we");
     if (json == nullptr)
         return problem(fmt::format("{} cannot be written ({}.events stays)", unfinished, name_), errno);

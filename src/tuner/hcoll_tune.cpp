@@ -17,6 +17,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -157,19 +158,36 @@ private:
         MPI_Comm communicator = MPI_COMM_NULL;
         require_mpi(MPI_Comm_split(MPI_COMM_WORLD, is_in ? 0 : MPI_UNDEFINED, job_.rank, &communicator));
         int is_whole = 1;
+        std::string problem;
         if (is_in) {
             MpiLaboratory laboratory(communicator, placement_of(allocation_, ranks), memory_, may_share_memory_, {});
-            is_whole =
-                (options_.compare ? tuning_.compare(laboratory, layout) : tuning_.tune(laboratory, layout, known_)) ? 1
-                                                                                                                    : 0;
+            try {
+                is_whole =
+                    (options_.compare ? tuning_.compare(laboratory, layout) : tuning_.tune(laboratory, layout, known_))
+                        ? 1
+                        : 0;
+            } catch (const ChoiceNotTaken& not_taken) {
+                is_whole = 0;
+                problem = not_taken.what();
+            }
         }
         wait_for_all();
+        fail_with(shared_text(problem, ranks.front()), layout);
         // A layout begins with the first ranks of the first nodes that have as many: with the first of these.
         require_mpi(PMPI_Bcast(&is_whole, 1, MPI_INT, ranks.front(), MPI_COMM_WORLD));
         if (ranks.front() != 0) take_over(shared_text(table_json(fresh_), ranks.front()));
         int has_failed = has_failed_ ? 1 : 0;
         require_mpi(PMPI_Bcast(&has_failed, 1, MPI_INT, 0, MPI_COMM_WORLD));
         return is_whole != 0 && has_failed == 0;
+    }
+
+    // What is known so far is kept.
+    void fail_with(const std::string& problem, const SubLayout& layout) {
+        if (problem.empty()) return;
+        has_failed_ = true;
+        clear_progress();
+        if (job_.speaks())
+            fmt::print(stderr, "hcoll-tune: {} nodes x {} ranks: {}\n", layout.nodes, layout.ranks_per_node, problem);
     }
 
     // What others have found where rank 0, which writes, was not in the layout: its node has too few ranks.
@@ -328,6 +346,8 @@ int level_to_ask(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    // Each layout has two communicators of processes that no other one has.
+    setenv("LIBHCOLL_COMMUNICATORS", "4096", 0);
     int level = MPI_THREAD_SINGLE;
     require_mpi(MPI_Init_thread(&argc, &argv, level_to_ask(argc, argv), &level));
     const Job job = this_job();

@@ -44,6 +44,31 @@ MpiLaboratory::MpiLaboratory(MPI_Comm communicator, Placement placement, Message
       options_(options) {
     require_mpi(PMPI_Comm_dup(communicator, &meeting_));
     require_mpi(PMPI_Comm_rank(communicator, &rank_));
+    if (has_shared_memory()) may_share_memory_ = can_share_memory();
+}
+
+bool MpiLaboratory::can_share_memory() {
+    const std::string why = why_not_taken(all_.communicator, {.collective = Collective::barrier}, "shared");
+    return longest(why.empty() ? 0 : 1) == 0;
+}
+
+std::string MpiLaboratory::why_not_taken(MPI_Comm communicator, const TableCall& call,
+                                         const std::string& choice) const {
+    int ranks = 0;
+    require_mpi(PMPI_Comm_size(communicator, &ranks));
+    if (ranks == 1) return {};
+    std::array<char, MPI_MAX_INFO_VAL + 1> answer{};
+    int is_answered = 0;
+    MPI_Info info = MPI_INFO_NULL;
+    require_mpi(PMPI_Info_create(&info));
+    require_mpi(PMPI_Info_set(info, fmt::format("libhcoll_{}", call.name()).c_str(), choice.c_str()));
+    require_mpi(PMPI_Info_set(info, HCOLL_INFO_ANSWER, "none"));
+    require_mpi(MPI_Comm_set_info(communicator, info));
+    require_mpi(PMPI_Info_get(info, HCOLL_INFO_ANSWER, MPI_MAX_INFO_VAL, answer.data(), &is_answered));
+    require_mpi(PMPI_Info_free(&info));
+    std::string why = is_answered != 0 ? answer.data() : "none";
+    if (why == HCOLL_ANSWER_TAKEN) why.clear();
+    return why;
 }
 
 MpiLaboratory::~MpiLaboratory() {
@@ -81,12 +106,13 @@ double MpiLaboratory::now() { return longest(rank_ == 0 ? seconds() : 0); }
 bool MpiLaboratory::choose(Bench& bench, const TableCall& call, const std::string& choice) {
     std::string wanted = fmt::format("{}={}", call.name(), choice);
     if (wanted == bench.chosen) return false;
-    MPI_Info info = MPI_INFO_NULL;
-    require_mpi(PMPI_Info_create(&info));
-    require_mpi(PMPI_Info_set(info, fmt::format("libhcoll_{}", call.name()).c_str(), choice.c_str()));
-    require_mpi(MPI_Comm_set_info(bench.communicator, info));
-    require_mpi(PMPI_Info_free(&info));
+    // The ranks of a bench may be a part of the laboratory, which all have to leave.
+    if (bench.why_not.empty() && bench.communicator != MPI_COMM_NULL)
+        bench.why_not = why_not_taken(bench.communicator, call, choice);
     bench.chosen = std::move(wanted);
+    if (longest(bench.why_not.empty() ? 0 : 1) != 0)
+        throw ChoiceNotTaken(fmt::format("{} does not run here: {}", bench.chosen,
+                                         bench.why_not.empty() ? "other ranks cannot" : bench.why_not.c_str()));
     return true;
 }
 
@@ -238,7 +264,7 @@ std::vector<double> MpiLaboratory::sample_ranks(const TableCall& call, const std
 
 double MpiLaboratory::sample_level(Level level, const TableCall& call, const std::string& choice, std::uint64_t bytes) {
     Bench& bench = bench_of(level);
-    if (bench.communicator != MPI_COMM_NULL) choose(bench, call, choice);
+    choose(bench, call, choice);
     return longest(single_call(bench, call, bytes));
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,15 @@ private:
     std::vector<std::byte> output_;
 };
 
+// What was to be measured does not run here, which would be another thing's time. On all ranks of the laboratory.
+struct ChoiceNotTaken : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 class MpiLaboratory : public Laboratory {
 public:
     // By all ranks of `communicator`, which sit as `placement` says; owns the communicator.
-    // `may_share_memory`: do settings let ranks of one node?
+    // `may_share_memory`: do settings let ranks of one node? Whether they can is tried. Samples may throw ChoiceNotTaken.
     MpiLaboratory(MPI_Comm communicator, Placement placement, MessageMemory& memory, bool may_share_memory,
                   const MeasuringOptions& options);
     ~MpiLaboratory() override;
@@ -53,10 +59,14 @@ private:
     struct Bench {
         MPI_Comm communicator = MPI_COMM_NULL;
         std::string chosen = {};
+        std::string why_not = {};
     };
 
     // Is it another one than before?
     bool choose(Bench& bench, const TableCall& call, const std::string& choice);
+    // What the library says to it; "" where it does so.
+    std::string why_not_taken(MPI_Comm communicator, const TableCall& call, const std::string& choice) const;
+    bool can_share_memory();
     struct Operands;
     Operands operands_of(std::uint64_t bytes);
     MPI_Request begin(MPI_Comm communicator, const TableCall& call, std::uint64_t bytes);

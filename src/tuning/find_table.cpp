@@ -125,14 +125,17 @@ std::shared_ptr<const Table> find_table(const std::string& setting, const std::s
     return table ? as_others_get_it(*table) : nullptr;
 }
 
-void find_tables(Settings& settings, const std::string& folder, VendorKind vendor, std::vector<std::string>& mistakes) {
+void find_tables(Settings& settings, const std::string& seen_from, const std::string& folder, VendorKind vendor,
+                 std::vector<std::string>& mistakes) {
     if (settings.tune == TuneMode::off) return;
-    settings.table = find_table(settings.table_file, folder, vendor, mistakes);
+    const auto seen = [&](const std::string& file) { return (std::filesystem::path(seen_from) / file).string(); };
+    const bool is_file = settings.table_file != "auto" && settings.table_file != "off";
+    settings.table = find_table(is_file ? seen(settings.table_file) : settings.table_file, folder, vendor, mistakes);
     for (std::string& each : mistakes) each.insert(0, "LIBHCOLL_TABLE: ");
     std::error_code error;
-    if (settings.learn_file == "off" || !std::filesystem::exists(settings.learn_file, error)) return;
+    if (settings.learn_file == "off" || !std::filesystem::exists(seen(settings.learn_file), error)) return;
     std::vector<std::string> of_learned;
-    if (const auto learned = read_applicable(settings.learn_file, vendor, of_learned))
+    if (const auto learned = read_applicable(seen(settings.learn_file), vendor, of_learned))
         settings.learned = as_others_get_it(*learned);
     for (const std::string& each : of_learned) mistakes.push_back(fmt::format("LIBHCOLL_LEARN: {}", each));
 }

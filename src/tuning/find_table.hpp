@@ -31,8 +31,9 @@ std::string find_table_file(const std::string& folder, VendorKind vendor);
 std::shared_ptr<const Table> find_table(const std::string& setting, const std::string& folder, VendorKind vendor,
                                         std::vector<std::string>& mistakes);
 
-// Fills in settings.table, and settings.learned with what programs have learned (LIBHCOLL_LEARN); neither with LIBHCOLL_TUNE=off. Mistakes begin
-// with the setting that names the file.
-void find_tables(Settings& settings, const std::string& folder, VendorKind vendor, std::vector<std::string>& mistakes);
+// Fills in settings.table, and settings.learned with what programs have learned (LIBHCOLL_LEARN); neither with LIBHCOLL_TUNE=off. Files are
+// named as seen from the directory `seen_from`, or from the working directory where that is empty. Mistakes begin with the setting that names the file.
+void find_tables(Settings& settings, const std::string& seen_from, const std::string& folder, VendorKind vendor,
+                 std::vector<std::string>& mistakes);
 
 }  // namespace hcoll

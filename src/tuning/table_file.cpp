@@ -19,6 +19,7 @@
 #include <thread>
 #include <tuple>
 
+#include "base/file_limit.hpp"
 #include "tuning/trial_candidates.hpp"
 
 namespace hcoll {
@@ -88,6 +89,7 @@ std::string real_path(const std::string& path) {
 bool replace_file(const std::string& name, std::string_view text) {
     const std::string path = real_path(name);
     const std::string fresh = fresh_name(path);
+    const FileLimitIsAnError file_limit;
     std::FILE* file = std::fopen(fresh.c_str(), "we");
     if (file == nullptr) return false;
     // Others of a group may share it, whatever this process's mask is. Where that fails, it is as any new file.

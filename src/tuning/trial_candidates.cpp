@@ -2,6 +2,9 @@
 #include "tuning/trial_candidates.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
 
 #include "tuning/rules.hpp"
 
@@ -55,21 +58,33 @@ const TableEntry* find_learned(const Settings& settings, Collective collective, 
     return nullptr;
 }
 
-// What the table would say if `best` could not run.
+// What the table would say if `best` could not run. Looked up once for all communicators of a layout: of a table of a large machine it takes a millisecond
+// each time.
 class NextBest {
 public:
     NextBest(const Settings& settings, Collective collective, const Placement& placement)
-        : settings_(settings), collective_(collective), placement_(placement) {}
-    std::string_view after(const std::vector<std::string>& best, std::uint64_t bytes) {
-        if (settings_.table == nullptr) return {};
-        auto found = std::find_if(known_.begin(), known_.end(), [&](const auto& each) { return each.first == best; });
-        if (found == known_.end()) {
+        : settings_(settings), layout_{collective, placement.nodes(), ranks_per_node(placement)} {
+        if (settings.table == nullptr) return;
+        static auto* all = new Known;  // used until the process ends
+        known_ = all;
+    }
+    std::string after(const std::vector<std::string>& best, std::uint64_t bytes) {
+        if (known_ == nullptr) return {};
+        const auto& [collective, nodes, ranks] = layout_;
+        const std::lock_guard lock(known_->mutex);
+        if (known_->of != settings_.table || known_->rows.size() > most_known) {
+            known_->rows.clear();
+            known_->of = settings_.table;
+        }
+        auto found = known_->rows.find({layout_, best});
+        if (found == known_->rows.end()) {
             const auto is_other = [&](std::string_view choice) {
                 return std::find(best.begin(), best.end(), choice) == best.end();
             };
-            known_.emplace_back(best, look_up(*settings_.table, {collective_, false}, placement_.nodes(),
-                                              ranks_per_node(placement_), is_other));
-            found = known_.end() - 1;
+            found = known_->rows
+                        .emplace(std::pair(layout_, best),
+                                 look_up(*settings_.table, {collective, false}, nodes, ranks, is_other))
+                        .first;
         }
         for (const TableRow& row : found->second)
             if (bytes <= row.largest_bytes) return row.choice;
@@ -77,10 +92,17 @@ public:
     }
 
 private:
+    using Layout = std::tuple<Collective, int, int>;  // nodes, ranks of a node
+    static constexpr std::size_t most_known = 1000;
+    struct Known {
+        std::mutex mutex;
+        std::shared_ptr<const Table> of;
+        std::map<std::pair<Layout, std::vector<std::string>>, std::vector<TableRow>> rows;
+    };
+
     const Settings& settings_;
-    Collective collective_;
-    const Placement& placement_;
-    std::vector<std::pair<std::vector<std::string>, std::vector<TableRow>>> known_;
+    Layout layout_;
+    Known* known_ = nullptr;
 };
 
 // What the cost model chose for a layout like this, for that length first, then for the lengths next to it, where these are near: those for others may be many
@@ -161,7 +183,7 @@ TrialTable make_trial_table(const Settings& settings, Collective collective, con
         // Names as the table has them: the usual one may come from elsewhere.
         std::vector<std::string> known;
         for (std::size_t i = 0; i <= most; ++i) {
-            const std::string_view next = next_best.after(known, bytes);
+            const std::string next = next_best.after(known, bytes);
             if (next.empty()) break;
             known.emplace_back(next);
             add(next);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t most_named_groups = 6;
 constexpr std::size_t most_named_ranges = 8;
+constexpr unsigned int other_bytes_bit = 17;  // of a told call's first word
 constexpr std::size_t words_of_name = (CallDescription::most_name + 1) / sizeof(std::uint64_t);
 
 std::uint64_t to_word(int number) { return static_cast<std::uint64_t>(std::int64_t{number}); }
@@ -49,6 +50,7 @@ std::string call_text(const CallDescription& call) {
     if (!has_message(call.collective)) return text;
     text += fmt::format(", {} {}", call.bytes, call.bytes == 1 ? "byte" : "bytes");
     if (has_blocks(call.collective)) text += " a block";
+    if (call.other_bytes) text += fmt::format(", but {} of its own", *call.other_bytes);
     if (call.type[0] != 0) text += fmt::format(" of {}", call.type.data());
     if (call.in_place) text += ", in place";
     return text;
@@ -57,11 +59,13 @@ std::string call_text(const CallDescription& call) {
 ToldCall::Words ToldCall::to_words() const {
     Words told{};
     told[0] = static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.form) << 8U |
-              std::uint64_t{call.in_place} << 16U | to_word(call.root) << 32U;
+              std::uint64_t{call.in_place} << 16U | std::uint64_t{call.other_bytes.has_value()} << other_bytes_bit |
+              to_word(call.root) << 32U;
     told[1] = call.bytes;
     told[2] = number;
     std::memcpy(&told[3], call.operation.data(), call.operation.size());
     std::memcpy(&told[3 + words_of_name], call.type.data(), call.type.size());
+    told[words - 2] = call.other_bytes.value_or(0);
     told[words - 1] = to_word(world_rank);
     return told;
 }
@@ -73,6 +77,7 @@ ToldCall ToldCall::of(const Words& from) {
     told.call.in_place = (from[0] >> 16U & 1U) != 0;
     told.call.root = static_cast<int>(static_cast<std::int32_t>(from[0] >> 32U));
     told.call.bytes = from[1];
+    if ((from[0] >> other_bytes_bit & 1U) != 0) told.call.other_bytes = from[words - 2];
     told.number = from[2];
     std::memcpy(told.call.operation.data(), &from[3], told.call.operation.size());
     std::memcpy(told.call.type.data(), &from[3 + words_of_name], told.call.type.size());
@@ -97,6 +102,11 @@ bool are_alike(std::span<const ToldCall::Words> of_ranks) {
     return std::all_of(of_ranks.begin(), of_ranks.end(), [&](const ToldCall::Words& each) {
         return std::equal(each.begin(), each.end() - 1, of_ranks[0].begin());
     });
+}
+
+bool have_alike_sides(std::span<const ToldCall::Words> of_ranks) {
+    return std::none_of(of_ranks.begin(), of_ranks.end(),
+                        [](const ToldCall::Words& each) { return ToldCall::of(each).call.other_bytes.has_value(); });
 }
 
 std::string without_split(std::string_view what) {
@@ -172,7 +182,11 @@ std::string different_calls_text(std::span<const ToldCall::Words> of_ranks, std:
     const std::string where = has_one_number
                                   ? fmt::format("the {} collective on {}", ordinal_text(of_ranks[0][2]), communicator)
                                   : std::string(communicator);
-    return fmt::format("in {} not all ranks make the same call: {}", where, groups_text(std::move(said)));
+    const bool is_one_call =
+        std::all_of(said.begin(), said.end(), [&](const Said& each) { return each.text == said[0].text; });
+    return fmt::format("in {} {}: {}", where,
+                       is_one_call ? "what is sent does not fit what is received" : "not all ranks make the same call",
+                       groups_text(std::move(said)));
 }
 
 std::string different_decisions_text(std::span<const ToldDecision::Words> of_ranks, std::string_view call) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,8 +27,10 @@ struct CallDescription {
     bool in_place = false;  // where ranks have to agree on that
     int root = no_root;
     std::uint64_t bytes = 0;  // of the signature: the message, or one block
-    Name operation{};         // its name; "" where there is none
-    Name type{};              // the same of a reduction's type
+    // Of the rank's own block, where that is described twice and not alike: what the other side says.
+    std::optional<std::uint64_t> other_bytes{};
+    Name operation{};  // its name; "" where there is none
+    Name type{};       // the same of a reduction's type
 
     void set_operation(std::string_view name) { set(operation, name); }
     void set_type(std::string_view name) { set(type, name); }
@@ -48,7 +51,7 @@ struct ToldCall {
     std::uint64_t number = 0;  // of the call on the communicator, from 1 on
     int world_rank = 0;        // who says it
 
-    static constexpr std::size_t words = 12;
+    static constexpr std::size_t words = 13;
     using Words = std::array<std::uint64_t, words>;
     Words to_words() const;
     static ToldCall of(const Words& from);
@@ -58,7 +61,7 @@ struct ToldDecision {
     std::string what;  // its end may be cut
     int world_rank = 0;
 
-    static constexpr std::size_t words = 12;
+    static constexpr std::size_t words = 13;
     using Words = std::array<std::uint64_t, words>;
     Words to_words() const;
     static ToldDecision of(const Words& from);
@@ -70,6 +73,8 @@ std::string without_split(std::string_view what);
 
 // Do all ranks say the same, but for who they are?
 bool are_alike(std::span<const ToldCall::Words> of_ranks);
+// Is what each of them sends, of calls, what it receives?
+bool have_alike_sides(std::span<const ToldCall::Words> of_ranks);
 
 // What is said, by whom: those that say the same come together, most first. "ranks 0-3: MPI_Bcast, root 0, 400 bytes; rank 4: ...".
 struct Said {

@@ -33,14 +33,6 @@ const RankState::Communicator* communicator_of(const RankState& state, int commu
                                                       : &state.communicators[static_cast<std::size_t>(communicator)];
 }
 
-bool is_same_call(const RankState& state, const Call& call, const RankState& before, const Call& earlier) {
-    const RankState::Communicator* on = communicator_of(state, call.communicator);
-    const RankState::Communicator* was_on = communicator_of(before, earlier.communicator);
-    const bool is_on_the_same = (on == nullptr) == (was_on == nullptr) && (on == nullptr || on->key == was_on->key);
-    return is_on_the_same && call.number == earlier.number && call.text == earlier.text &&
-           call.seconds >= earlier.seconds;
-}
-
 class Explanation {
 public:
     explicit Explanation(std::span<const RankAnswer> answers) : answers_(answers), waits_for_(answers.size()) {
@@ -83,12 +75,13 @@ private:
         double most = 0;
     };
 
-    // Has it not begun the call of that number there? Who says nothing has not; what a rank does not know any more is not held against it.
-    static bool is_behind(const RankAnswer& answer, std::uint64_t key, std::uint64_t number) {
+    // Has it not begun the call of that number there? Who says nothing has not. Nothing where it does not know any more, or could not be asked.
+    static std::optional<bool> is_behind(const RankAnswer& answer, std::uint64_t key, std::uint64_t number) {
         if (!answer.state) return !answer.is_unknown;
         for (const RankState::Communicator& each : answer.state->communicators)
             if (each.key == key) return each.entered < number;
-        return answer.state->knows_all;
+        if (answer.state->knows_all) return true;
+        return std::nullopt;
     }
     // The members that have not come to a collective. Ranks of the same one share a list.
     struct Missing {
@@ -107,8 +100,9 @@ private:
             for (int i = 0; i < range.count; ++i) {
                 const auto member = by_rank_.find(range.first + i * range.step);
                 if (member == by_rank_.end()) continue;
-                if (is_behind(answers_[member->second], communicator->key, number))
-                    list.indices.push_back(member->second);
+                const std::optional<bool> behind = is_behind(answers_[member->second], communicator->key, number);
+                if (!behind && answers_[member->second].state) unsure_.push_back(member->second);
+                if (behind.value_or(false)) list.indices.push_back(member->second);
             }
         if (list.indices.empty()) return &list;
         list.text = fmt::format("{} {} not come to it", ranks_text(ranks_of(list.indices)),
@@ -119,9 +113,8 @@ private:
     // Was it there both times? Where it was asked once, that is not known, and taken for granted.
     static bool is_stuck(const RankAnswer& answer, const Call& call) {
         if (!answer.before) return true;
-        return std::any_of(answer.before->calls.begin(), answer.before->calls.end(), [&](const Call& earlier) {
-            return is_same_call(*answer.state, call, *answer.before, earlier);
-        });
+        return std::any_of(answer.before->calls.begin(), answer.before->calls.end(),
+                           [&](const Call& earlier) { return call.serial == earlier.serial; });
     }
 
     void find_edges(std::size_t index) {
@@ -369,7 +362,11 @@ private:
         }
         if (!text.empty()) return text;
         if (!are_all_members_known_) return "\n  Who is missing is not known: a communicator has too irregular members";
-        if (kinds_.empty()) return "\n  No rank is in a collective";
+        if (!unsure_.empty())
+            return fmt::format(
+                "\n  Of {} it is not known whether all have come: they have had too many communicators since",
+                ranks_text(ranks_of(unsure_)));
+        if (missing_.empty()) return "\n  No rank is in a collective that is counted, nor waits for one";
         return "\n  All ranks of these collectives have come to them: what is waited for is inside";
     }
 
@@ -389,6 +386,7 @@ private:
     };
     std::vector<Edges> waits_for_;
     std::vector<bool> is_blamed_;
+    std::vector<std::size_t> unsure_;  // ranks that do not know whether they have come
     bool any_is_in_call_ = false;
     bool any_is_stuck_ = false;
     bool are_all_members_known_ = true;

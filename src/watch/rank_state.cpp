@@ -21,7 +21,7 @@ Json json_of(const RankState::Call& call) {
     Json waits_on = Json::array();
     for (const RankState::Begun& each : call.waits_on) waits_on.push_back(json_of(each));
     return Json::array({call.communicator, call.number, call.kind, call.text, call.runs, call.seconds,
-                        static_cast<int>(call.wait.what), call.wait.rank, call.wait.step, waits_on});
+                        static_cast<int>(call.wait.what), call.wait.rank, call.wait.step, waits_on, call.serial});
 }
 
 RankState::Call call_of(const Json& from) {
@@ -33,6 +33,7 @@ RankState::Call call_of(const Json& from) {
                          .seconds = from.at(5),
                          .wait = {static_cast<WaitNote::What>(from.at(6).get<std::uint8_t>()), from.at(7), from.at(8)}};
     for (const Json& begun : from.at(9)) call.waits_on.push_back({begun.at(0), begun.at(1), begun.at(2)});
+    call.serial = from.at(10);
     return call;
 }
 

@@ -27,8 +27,8 @@ struct RankState {
     static constexpr int no_communicator = -1;
 
     struct Communicator {
-        std::uint64_t key = 0;  // the same on all its ranks
-        std::string name;
+        std::uint64_t key = 0;             // the same on all its ranks
+        std::string name;                  // "" of those that no call below is on, but for the last ones
         std::uint64_t entered = 0;         // so many of its collectives were begun by this rank
         std::vector<RankRange> members{};  // by rank; of those alone that a call below is on
         bool has_all_members = true;
@@ -47,7 +47,8 @@ struct RankState {
         std::string runs{};                  // what was decided; "" where nothing was yet
         double seconds = 0;                  // since it began, or what it took
         WaitNote::Wait wait{};               // rank: of MPI_COMM_WORLD
-        std::vector<Begun> waits_on{};       // of a call that waits for requests
+        std::vector<Begun> waits_on{};       // of a call that waits for requests: on each communicator the last one
+        std::uint64_t serial = 0;            // no other call of the process has it
     };
     struct PastCall {
         Call call;

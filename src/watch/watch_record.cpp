@@ -79,6 +79,7 @@ int WatchRecord::take_slot() {
         if (slot.is_used) continue;
         slot.is_used = true;
         slot.counts = false;
+        slot.serial = ++calls_;
         slot.function = nullptr;
         slot.communicator = unknown;
         slot.runs[0] = 0;
@@ -121,9 +122,18 @@ int WatchRecord::begin_wait(const char* function, std::span<const std::uint64_t>
     const std::lock_guard lock(mutex_);
     Slot& waiting = slot(index);
     const std::size_t count = requests_.load(std::memory_order_relaxed);
-    for (std::size_t i = 0; i < count && waiting.waits < most_waited_for; ++i)
-        if (std::find(requests.begin(), requests.end(), begun_[i].request) != requests.end())
-            waiting.waits_on[waiting.waits++] = begun_[i];
+    // Who has begun the last one has begun those before it.
+    const auto add = [&](const Request& begun) {
+        for (std::size_t i = 0; i < waiting.waits; ++i) {
+            Request& known = waiting.waits_on[i];
+            if (known.key != begun.key) continue;
+            if (known.number < begun.number) known = begun;
+            return;
+        }
+        if (waiting.waits < most_waited_for) waiting.waits_on[waiting.waits++] = begun;
+    };
+    for (std::size_t i = 0; i < count; ++i)
+        if (std::find(requests.begin(), requests.end(), begun_[i].request) != requests.end()) add(begun_[i]);
     waiting.counts = waiting.waits != 0;
     return index;
 }
@@ -138,14 +148,25 @@ void WatchRecord::add_request(int index, std::uint64_t request) {
     if (index == no_slot) return;
     const std::lock_guard lock(mutex_);
     const std::size_t count = requests_.load(std::memory_order_relaxed);
-    if (count == most_requests) return;
+    // One of the same name is over: somebody has waited for it who is not watched.
+    const auto end = begun_.begin() + static_cast<std::ptrdiff_t>(count);
+    const auto place = std::find_if(begun_.begin(), end, [&](const Request& each) { return each.request == request; });
+    if (place == begun_.end()) return;
     const Slot& of = slot(index);
-    begun_[count] = {.request = request,
-                     .key = known(of.communicator).key,
-                     .communicator = of.communicator,
-                     .number = of.number,
-                     .call = of.call};
-    requests_.store(count + 1, std::memory_order_relaxed);
+    *place = {.request = request,
+              .key = known(of.communicator).key,
+              .communicator = of.communicator,
+              .number = of.number,
+              .call = of.call};
+    if (place == end) requests_.store(count + 1, std::memory_order_relaxed);
+}
+
+std::size_t WatchRecord::find_requests(std::array<std::uint64_t, most_requests>& requests) const {
+    const std::lock_guard lock(mutex_);
+    const std::size_t count = requests_.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < count; ++i) requests[i] = begun_[i].request;
+    std::sort(requests.begin(), requests.begin() + static_cast<std::ptrdiff_t>(count));
+    return count;
 }
 
 void WatchRecord::remove_request(std::uint64_t request) {
@@ -203,21 +224,31 @@ struct WatchRecord::Telling {
     std::vector<int> places;  // by number in this record
 };
 
-// Those used last, those that were freed last, and whether that is all.
+// Those that a call is on, those used last, those that were freed last, and whether that is all.
 void WatchRecord::tell_communicators(Telling& telling) const {
     RankState& state = telling.state;
+    std::vector<bool> is_in_call(known_.size(), false);
+    for (const Slot& slot : slots_) {
+        if (!slot.is_used) continue;
+        if (slot.communicator != unknown) is_in_call[static_cast<std::size_t>(slot.communicator)] = true;
+        for (std::size_t i = 0; i < slot.waits; ++i)
+            is_in_call[static_cast<std::size_t>(slot.waits_on[i].communicator)] = true;
+    }
     std::vector<std::size_t> used;
     for (std::size_t i = 0; i < known_.size(); ++i)
         if (known_[i].is_used) used.push_back(i);
-    std::sort(used.begin(), used.end(),
-              [&](std::size_t a, std::size_t b) { return known_[a].last_use > known_[b].last_use; });
-    state.knows_all = used.size() <= most_communicators && freed_count_ <= most_freed;
-    if (used.size() > most_communicators) used.resize(most_communicators);
+    const auto order = [&](std::size_t each) { return std::pair(is_in_call[each], known_[each].last_use); };
+    std::sort(used.begin(), used.end(), [&](std::size_t a, std::size_t b) { return order(a) > order(b); });
+    constexpr std::size_t most = most_communicators + most_nameless;
+    state.knows_all = used.size() <= most && freed_count_ <= most_freed;
+    if (used.size() > most) used.resize(most);
     telling.places.assign(known_.size(), RankState::no_communicator);
-    for (const std::size_t each : used) {
-        telling.places[each] = static_cast<int>(state.communicators.size());
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        const Known& each = known_[used[i]];
+        const bool is_named = i < most_communicators || is_in_call[used[i]];
+        telling.places[used[i]] = static_cast<int>(state.communicators.size());
         state.communicators.push_back(
-            {.key = known_[each].key, .name = known_[each].name, .entered = known_[each].entered});
+            {.key = each.key, .name = is_named ? each.name : std::string(), .entered = each.entered});
     }
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(freed_count_, most_freed); ++i)
         state.communicators.push_back({.key = freed_[i].key, .name = {}, .entered = freed_[i].entered});
@@ -228,7 +259,8 @@ RankState::Call WatchRecord::told(const Slot& slot, Telling& telling, Clock::tim
                          .text = slot.function != nullptr ? slot.function : call_text(slot.call),
                          .runs = slot.runs.data(),
                          .seconds = seconds_between(slot.since, now),
-                         .wait = slot.note.get()};
+                         .wait = slot.note.get(),
+                         .serial = slot.serial};
     // With its members, since somebody of them may be missing.
     const auto place_of = [&](int communicator) {
         const int place = telling.places[static_cast<std::size_t>(communicator)];

@@ -54,6 +54,10 @@ public:
     int begin(const char* function, bool counts);
     // The same of one that waits for requests: it counts where collectives are among them.
     int begin_wait(const char* function, std::span<const std::uint64_t> requests);
+    // Of collectives that are under way: so many at most are known at a time.
+    static constexpr std::size_t most_requests = 256;
+    // Writes them, in ascending order; returns how many there are.
+    std::size_t find_requests(std::array<std::uint64_t, most_requests>& requests) const;
     void decide(int slot, std::string_view what);
     // The collective has made this request; it is over with that one.
     void add_request(int slot, std::uint64_t request);
@@ -77,10 +81,10 @@ public:
 private:
     static constexpr std::size_t most_threads = 16;
     static constexpr std::size_t past_calls = 6;
-    static constexpr std::size_t most_requests = 256;
-    static constexpr std::size_t most_waited_for = 4;      // collectives, by one call
-    static constexpr std::size_t most_communicators = 64;  // that are told
-    static constexpr std::size_t most_freed = 64;          // of those
+    static constexpr std::size_t most_waited_for = 8;      // communicators on whose collectives one call waits
+    static constexpr std::size_t most_communicators = 64;  // that are told with their names
+    static constexpr std::size_t most_nameless = 448;      // that are told besides
+    static constexpr std::size_t most_freed = 64;
 
     using Runs = std::array<char, 160>;
     struct Request {
@@ -93,6 +97,7 @@ private:
     struct Slot {
         bool is_used = false;
         bool counts = false;
+        std::uint64_t serial = 0;
         const char* function = nullptr;  // of what is no collective
         int communicator = unknown;
         std::uint64_t number = 0;
@@ -146,6 +151,7 @@ private:
     std::uint64_t freed_count_ = 0;
     std::array<Past, past_calls> past_{};
     std::uint64_t ended_ = 0;
+    std::uint64_t calls_ = 0;
     std::uint64_t uses_ = 0;
     std::array<Request, most_requests> begun_{};
     std::atomic<std::size_t> requests_{0};  // of these

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,8 +31,19 @@ constexpr auto longest_between_answers = 300ms;
 std::atomic<int> wake_of_signal{-1};
 std::atomic<bool> was_signalled{false};
 std::atomic<pid_t> process_of_signal{0};
+// What event descriptors are, as the system tells files apart.
+std::atomic<std::uint64_t> device_of_events{0};
+std::atomic<std::uint64_t> number_of_events{0};
+
+// The program may have closed every descriptor that it does not know, and have given the number to a file of its own.
+bool is_event(int descriptor) {
+    struct stat status {};
+    return fstat(descriptor, &status) == 0 && status.st_dev == device_of_events.load() &&
+           status.st_ino == number_of_events.load();
+}
 
 void wake(int descriptor) {
+    if (!is_event(descriptor)) return;
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(descriptor, &one, sizeof one);
 }
@@ -70,7 +82,10 @@ void leave_signal() { wake_of_signal.store(-1); }
 Watcher::Watcher(const Options& options, WatchRecord& record, WatchSockets& sockets)
     : options_(options), record_(record), sockets_(sockets) {
     wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    struct stat status {};
+    if (wake_ < 0 || fstat(wake_, &status) != 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    device_of_events.store(status.st_dev);
+    number_of_events.store(status.st_ino);
     sockets_.answer_by(
         [this](WatchSockets::Question question, std::string_view said) { return answer(question, said); });
     sigset_t every;
@@ -101,7 +116,14 @@ void Watcher::wait(Clock::duration longest) {
     std::vector<pollfd> polled = {{.fd = wake_, .events = POLLIN, .revents = 0}};
     sockets_.add_polled(polled);
     const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(longest).count();
-    poll(polled.data(), polled.size(), static_cast<int>(milliseconds));
+    const int outcome = poll(polled.data(), polled.size(), static_cast<int>(milliseconds));
+    const bool is_refused = outcome < 0 && errno != EINTR && errno != ENOMEM;
+    // It would come back here at once, and nobody could ask it any more.
+    if (is_refused || !is_event(wake_)) {
+        leave_signal();
+        is_ending_.store(true);
+        return;
+    }
     std::uint64_t ignored = 0;
     [[maybe_unused]] const ssize_t woken = read(wake_, &ignored, sizeof ignored);
     sockets_.serve();

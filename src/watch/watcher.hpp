@@ -5,7 +5,7 @@
 //   the collector asks all ranks where they are, twice --> each answers out of its WatchRecord
 //   explain_hang() --> one text, on the collector's standard error
 //
-// It calls no MPI, so it answers whatever MPI does, and sleeps in between. A call that was told of is told of again when it has taken ten times as long.
+// It calls no MPI, so it answers whatever MPI does, and sleeps in between. It ends where the program has closed the descriptors that it waits for. A call that was told of is told of again when it has taken ten times as long.
 #pragma once
 
 #include <atomic>

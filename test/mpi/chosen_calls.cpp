@@ -2,6 +2,7 @@
 // MPI_Comm_set_info: one communicator's calls run what it is asked to, and others', and what comes after it, do not.
 #include "../support/program.hpp"
 
+#include <hcoll/hcoll.h>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,32 @@ void ask(MPI_Comm comm, const char* key, const char* value) {
     check(MPI_Info_set(info, "somebody_elses", "key"));
     check(MPI_Comm_set_info(comm, info));
     check(MPI_Info_free(&info));
+}
+
+// Two keys, in another order on each rank; returns what is answered.
+std::string answer_to(MPI_Comm comm, int rank, const char* of_bcast, const char* of_allreduce) {
+    MPI_Info info = MPI_INFO_NULL;
+    check(MPI_Info_create(&info));
+    check(MPI_Info_set(info, HCOLL_INFO_ANSWER, "none"));
+    if (rank % 2 == 0) check(MPI_Info_set(info, "libhcoll_bcast", of_bcast));
+    check(MPI_Info_set(info, "libhcoll_allreduce", of_allreduce));
+    if (rank % 2 != 0) check(MPI_Info_set(info, "libhcoll_bcast", of_bcast));
+    check(MPI_Comm_set_info(comm, info));
+    std::vector<char> answer(MPI_MAX_INFO_VAL + 1);
+    int is_there = 0;
+    check(MPI_Info_get(info, HCOLL_INFO_ANSWER, MPI_MAX_INFO_VAL, answer.data(), &is_there));
+    check(MPI_Info_free(&info));
+    return is_there != 0 ? answer.data() : "";
+}
+
+void ask_for_answers(MPI_Comm comm, int rank) {
+    const auto expect = [&](const std::string& answer, const std::string& part) {
+        require(answer.find(part) != std::string::npos, "the answer is '" + answer + "', which has no '" + part + "'");
+    };
+    expect(answer_to(comm, rank, "binomial", "ring"), HCOLL_ANSWER_TAKEN);
+    expect(answer_to(comm, rank, "chian", "ring"), "'chian' is no algorithm");
+    expect(answer_to(comm, rank, rank == 0 ? "binomial" : "chain", "ring"), "do not ask for the same");
+    expect(answer_to(MPI_COMM_SELF, rank, "binomial", "ring"), "one rank only");
 }
 
 void use(MPI_Comm comm) {
@@ -78,6 +105,8 @@ int main(int argc, char** argv) {
         // Mistakes, which a sentence names, change nothing.
         ask(comm, "libhcoll_bcast", "chian");
         ask(comm, "libhcoll_boadcast", "chain");
+        use(comm);
+        ask_for_answers(comm, rank);
         use(comm);
         MPI_Comm other = MPI_COMM_NULL;
         check(MPI_Comm_dup(MPI_COMM_WORLD, &other));

@@ -2,7 +2,7 @@
 // Wrong programs: ranks whose collectives do not match. LIBHCOLL_CHECK names the calls before anything hangs; each case is one such program, and
 // the last rank makes the other call.
 //
-//   --case collective|root|bytes|operation|type|in_place|number|form|nonblocking
+//   --case collective|root|bytes|sides|operation|type|in_place|number|form|nonblocking
 //   --goes-on   all go on after it (LIBHCOLL_CHECK=warn): the calls match as far as MPI libraries look
 #include "../support/program.hpp"
 
@@ -27,6 +27,10 @@ void make(const std::string& which, MPI_Comm comm, bool is_other) {
         check(MPI_Bcast(mine.data(), 100, MPI_INT, is_other ? 1 : 0, comm));
     } else if (which == "bytes") {
         check(MPI_Allgather(mine.data(), is_other ? 50 : 100, MPI_INT, all.data(), is_other ? 50 : 100, MPI_INT, comm));
+    } else if (which == "sides") {
+        // The same on all ranks. MPI libraries take it.
+        (void)is_other;
+        check(MPI_Allgather(mine.data(), 50, MPI_INT, all.data(), 100, MPI_INT, comm));
     } else if (which == "operation") {
         check(MPI_Allreduce(mine.data(), all.data(), 100, MPI_INT, is_other ? MPI_MAX : MPI_SUM, comm));
     } else if (which == "type") {

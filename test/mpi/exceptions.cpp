@@ -9,6 +9,7 @@
 #include <hcoll/hcoll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <time.h>
 #include <algorithm>
 #include <array>
@@ -118,6 +119,59 @@ void error_handlers_throw_beside_what_is_in_flight() {
     check(MPI_Comm_free(&comm));
 }
 
+jmp_buf where_errors_go;
+
+void jump_away(MPI_Comm* /*comm*/, int* code, ...) { longjmp(where_errors_go, *code == MPI_SUCCESS ? 1 : *code); }
+
+// Calls Bcast with a buffer that is too short on this rank alone. False where no error came back.
+bool is_caught_in_truncated_bcast(MPI_Comm comm, bool by_jump) {
+    static std::array<int, 100> message{};
+    int rank = 0;
+    check(MPI_Comm_rank(comm, &rank));
+    const int count = rank == 1 ? 10 : 100;
+    if (by_jump) {
+        if (setjmp(where_errors_go) != 0) return true;
+        MPI_Bcast(message.data(), count, MPI_INT, 0, comm);
+        return false;
+    }
+    try {
+        MPI_Bcast(message.data(), count, MPI_INT, 0, comm);
+    } catch (const ErrorOfMpi&) {
+        return true;
+    }
+    return false;
+}
+
+// Of the first calls, one fails where all ranks have made it: they are counted alike all the same, and set up in the same call.
+void error_handlers_leave_one_of_the_first_calls() {
+    int size = 0;
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    MPI_Errhandler throwing = MPI_ERRHANDLER_NULL;
+    MPI_Errhandler jumping = MPI_ERRHANDLER_NULL;
+    check(MPI_Comm_create_errhandler(throw_error, &throwing));
+    check(MPI_Comm_create_errhandler(jump_away, &jumping));
+    for (const bool by_jump : {false, true})
+        for (const int calls_before : {0, 1, 2, 3}) {
+            MPI_Comm comm = MPI_COMM_NULL;
+            check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+            check(MPI_Comm_set_errhandler(comm, by_jump ? jumping : throwing));
+            const auto sum = [&](int round) {
+                int mine = round;
+                int all = 0;
+                MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, comm);
+                require(all == size * round, "a sum behind a call that failed is wrong");
+            };
+            for (int round = 0; round < calls_before; ++round) sum(round);
+            (void)is_caught_in_truncated_bcast(comm, by_jump);
+            for (int round = 0; round < 100; ++round) sum(round);
+            check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL));
+            use(comm, 8, 2);
+            check(MPI_Comm_free(&comm));
+        }
+    check(MPI_Errhandler_free(&throwing));
+    check(MPI_Errhandler_free(&jumping));
+}
+
 enum class Throwing { nothing, error, bad_alloc };
 Throwing operation_throws = Throwing::nothing;
 
@@ -201,6 +255,44 @@ void attribute_functions_throw() {
     require(comes_back([&] { MPI_Comm_free(&freed); }), "a delete function's exception did not come back");
     // What became of that communicator is the MPI library's business; others go on.
     use(MPI_COMM_WORLD, 8, 3);
+}
+
+int refuse_to_be_deleted(MPI_Comm, int, void*, void*) { return attributes_throw ? MPI_ERR_OTHER : MPI_SUCCESS; }
+
+bool is_left_by_a_jump(MPI_Comm comm) {
+    if (setjmp(where_errors_go) != 0) return true;
+    MPI_Comm freed = comm;
+    MPI_Comm_free(&freed);
+    return false;
+}
+
+// A delete function refuses, and the error handler jumps out of MPI_Comm_free: what comes after is as ever.
+void error_handlers_leave_free() {
+    MPI_Errhandler jumping = MPI_ERRHANDLER_NULL;
+    check(MPI_Comm_create_errhandler(jump_away, &jumping));
+    int keyval = MPI_KEYVAL_INVALID;
+    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuse_to_be_deleted, &keyval, nullptr));
+    for (int round = 0; round < 3; ++round) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        // The first attribute: MPICH tells what the delete function of the first one says, whatever others have said before.
+        check(MPI_Comm_set_attr(comm, keyval, nullptr));
+        use(comm, 8, 1);
+        check(MPI_Comm_set_errhandler(comm, jumping));
+        check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, jumping));
+        attributes_throw = true;
+        require(is_left_by_a_jump(comm), "nothing has refused to be deleted");
+        attributes_throw = false;
+        check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+        // Where the frame was that was left, there is something else now.
+        std::array<volatile unsigned char, 4096> stack{};
+        for (auto& byte : stack) byte = 0x5a;
+        MPI_Comm next = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &next));
+        use(next, 8, 2);
+        check(MPI_Comm_free(&next));
+    }
+    check(MPI_Errhandler_free(&jumping));
 }
 
 std::atomic<bool> is_waiting{false};
@@ -300,6 +392,8 @@ struct Case {
 };
 
 constexpr Case cases[] = {{"handler", error_handlers_throw},
+                          {"first_calls", error_handlers_leave_one_of_the_first_calls},
+                          {"leave_free", error_handlers_leave_free},
                           {"operation", operations_throw},
                           {"attribute", attribute_functions_throw},
                           {"in_flight", error_handlers_throw_beside_what_is_in_flight},

@@ -2,13 +2,14 @@
 // What surrounds collectives that do not block: how the program rounds, memory that it has protected, messages that fail, pairs of operation and type of
 // which there are more than are remembered, and what a communicator was asked to run.
 //
-//   --case NAME               rounding, protected, truncated, pairs, asked
+//   --case NAME               rounding, protected, truncated, pairs, asked, addresses
 //   --setting-of-ranks NAME=a,b,...  a setting of each rank
 #include "../support/mpi_library.hpp"
 #include "../support/program.hpp"
 #include "../support/setting_of_ranks.hpp"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cfenv>
 #include <csignal>
@@ -17,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -231,6 +233,30 @@ void asked(int rank, int ranks) {
 
 }  // namespace
 
+// The last rank has addresses for the shared memory of one communicator, not for that of eight, and says nothing of that before it is made.
+static void few_addresses(int rank, int ranks) {
+    rlimit before{};
+    require(getrlimit(RLIMIT_AS, &before) == 0, "the limit of addresses cannot be read");
+    if (before.rlim_cur != RLIM_INFINITY) skip("there is a limit of the address space (ulimit -v)");
+    if (rank == ranks - 1) {
+        std::ifstream file("/proc/self/statm");
+        rlim_t pages = 0;
+        require(static_cast<bool>(file >> pages), "/proc/self/statm does not say how many pages there are");
+        constexpr rlim_t room = rlim_t{500} << 20U;
+        const rlimit limit = {.rlim_cur = pages * static_cast<rlim_t>(getpagesize()) + room,
+                              .rlim_max = before.rlim_max};
+        require(setrlimit(RLIMIT_AS, &limit) == 0, "the limit of addresses cannot be set");
+    }
+    MPI_Comm reversed = MPI_COMM_NULL;
+    check(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reversed));
+    for (int call = 0; call < 20; ++call) {
+        int sum = 0;
+        check(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, reversed));
+        require(sum == ranks * (ranks - 1) / 2, "a sum is wrong");
+    }
+    check(MPI_Comm_free(&reversed));
+}
+
 int main(int argc, char** argv) {
     std::string setting_of_ranks;
     for (int i = 1; i + 1 < argc; ++i)
@@ -252,6 +278,8 @@ int main(int argc, char** argv) {
         pairs(program.rank());
     else if (name == "asked")
         asked(program.rank(), program.size());
+    else if (name == "addresses")
+        few_addresses(program.rank(), program.size());
     else
         fail("there is no case '" + name + "'");
     return program.finish(name);

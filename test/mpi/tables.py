@@ -128,6 +128,18 @@ def tuned_tables(job, folder):
                result.stdout)
     result = job.tune(2, "--output", path, "--collectives", "ibcast", settings=["LIBHCOLL_PROGRESS=off"])
     expect(result.returncode == 2 and "nothing would move non-blocking calls" in result.stdout, "who asks for them is told", result.stdout)
+    # What is timed is what was asked for. A communicator that has to stay with the MPI library ends it; what was measured before is kept.
+    os.remove(path)
+    result = job.tune(4, "--output", path, "--sizes", "64k", "--collectives", "allreduce", settings=["LIBHCOLL_TOPOLOGY=2x2", "LIBHCOLL_COMMUNICATORS=1"])
+    kept = {(each["nodes"], each["ranks_per_node"]) for each in entries_of(path)} if os.path.exists(path) else set()
+    expect(result.returncode == 1 and result.stdout.count("does not run here: LIBHCOLL_COMMUNICATORS reached") == 1 and (2, 2) not in kept,
+           "times of the MPI library's are nobody else's", result.stdout)
+    # Where ranks of a node turn out to share no memory, nothing that needs it is tried.
+    refusing = os.path.join(job.build, "test", "lib", "libno_shared_memory.so")
+    result = job.tune(2, "--output", path, "--sizes", "8,64k", "--collectives", "bcast,allreduce", preload=False,
+                      settings=[f"LD_PRELOAD={job.library}:{refusing}", "HCOLL_TEST_REFUSE=create"])
+    expect(result.returncode == 0 and not any("shared" in json.dumps(each) for each in entries_of(path)), "what needs shared memory is not in the table",
+           result.stdout)
     result = job.tune(2, "--compare", "--sizes", "4k", "--collectives", "bcast", "--algorithms", "binomial,chain")
     expect(result.returncode == 0 and result.stdout.count("exhaustive") == 2 and "100.0%" in result.stdout, "methods are compared",
            result.stdout)

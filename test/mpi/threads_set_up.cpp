@@ -2,10 +2,15 @@
 // Several threads set communicators of the same processes up at the same time, in another order on each rank, and again when the first
 // ones are freed: none gets what belongs to another one. And what the threads have found out about the processes, by measuring, too, they
 // need not have found alike: the next communicator of those processes runs the same on all of them.
+//
+//   --lives   instead: threads make communicators, use and free them, in times of their own. When one is set up its own calls say, so that sums have the same
+//             bits in each run: the log of level debug tells
 #include "../support/program.hpp"
 
 #include <atomic>
 #include <barrier>
+#include <mutex>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -57,6 +62,32 @@ void set_up_pairs(int rank, int size, std::atomic<int>& wrong) {
         }
 }
 
+void live_and_die(int thread) {
+    MPI_Comm mine = MPI_COMM_NULL;
+    static std::mutex one_after_another;  // ranks' threads would meet in another order
+    static int turn = 0;
+    for (;; std::this_thread::yield()) {
+        const std::lock_guard lock(one_after_another);
+        if (turn != thread) continue;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &mine));
+        ++turn;
+        break;
+    }
+    for (int life = 0; life < 12; ++life) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        check(MPI_Comm_dup(mine, &comm));
+        // Some are freed before they are worth it.
+        const int calls = (life + thread) % 3 == 0 ? 15 : 50;
+        for (int i = 0; i < calls; ++i) {
+            const double one = 0.1 * i;
+            double sum = 0;
+            check(MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, comm));
+        }
+        check(MPI_Comm_free(&comm));
+    }
+    check(MPI_Comm_free(&mine));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -67,6 +98,13 @@ int main(int argc, char** argv) {
     int size = 0;
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    if (argc > 1 && std::string_view(argv[1]) == "--lives") {
+        std::vector<std::thread> running;
+        for (int thread = 0; thread < threads; ++thread) running.emplace_back(live_and_die, thread);
+        for (std::thread& each : running) each.join();
+        check(MPI_Finalize());
+        return 0;
+    }
     std::atomic<int> wrong{0};
     for (int round = 0; round < 4; ++round) {
         std::vector<MPI_Comm> comms(threads * of_thread);

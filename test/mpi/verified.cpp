@@ -5,6 +5,7 @@
 //   --collective allreduce|reduce   as said
 //                gather|scatter     of an MPI library whose results are others
 //                errors             one rank alone makes wrong calls
+//                sides              all ranks receive more than is sent
 //                nans               results that depend on the order
 //   --in-place
 #include "../support/program.hpp"
@@ -61,9 +62,33 @@ void make_wrong_calls_alone(const Program& program) {
         require(MPI_Allreduce(&real, &sum, 1, MPI_DOUBLE, MPI_BAND, comm) != MPI_SUCCESS, "bits of a double");
         require(MPI_Bcast(value, 1, uncommitted, 0, comm) != MPI_SUCCESS, "a type that is not committed");
         require(MPI_Bcast(value, -1, MPI_INT, 0, comm) != MPI_SUCCESS, "a negative count");
+        require(MPI_Scatter(MPI_IN_PLACE, 1, MPI_INT, value, 1, MPI_INT, 1, comm) != MPI_SUCCESS,
+                "a root's blocks in place");
+        require(MPI_Scatter(nullptr, 0, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0, comm) != MPI_SUCCESS,
+                "another one's in place");
+        require(MPI_Gather(value, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 1, comm) != MPI_SUCCESS,
+                "a root's result in place");
+        require(MPI_Gather(MPI_IN_PLACE, 1, MPI_INT, nullptr, 0, MPI_DATATYPE_NULL, 0, comm) != MPI_SUCCESS,
+                "another one's block in place");
+        require(MPI_Allgather(MPI_IN_PLACE, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, comm) != MPI_SUCCESS,
+                "both in place");
     }
     check(MPI_Type_free(&uncommitted));
     check(MPI_Comm_free(&comm));
+}
+
+// Receives more than is sent, on all ranks alike: wrong, but MPI libraries take it, and so does this one.
+void receive_more_than_is_sent(const Program& program) {
+    constexpr int sent = 4;
+    for (int i = 0; i < 20; ++i) check(MPI_Barrier(MPI_COMM_WORLD));
+    for (const int received : {8, 100000}) {
+        const std::vector<int> mine(sent, program.rank() + 1);
+        std::vector<int> all(static_cast<std::size_t>(received) * static_cast<std::size_t>(program.size()), -1);
+        check(MPI_Allgather(mine.data(), sent, MPI_INT, all.data(), received, MPI_INT, MPI_COMM_WORLD));
+        for (int rank = 0; rank < program.size(); ++rank)
+            require(all[static_cast<std::size_t>(rank) * static_cast<std::size_t>(received)] == rank + 1,
+                    "a block is not there");
+    }
 }
 
 // Which number is left where one is a NaN depends on the order, and no order is wrong.
@@ -92,13 +117,15 @@ int main(int argc, char** argv) {
     const bool is_reduce = which == "reduce";
     const bool is_in_place = program.options().flag("--in-place");
     program.options().reject_rest();
-    if (which == "gather" || which == "scatter" || which == "errors" || which == "nans") {
+    if (which == "gather" || which == "scatter" || which == "errors" || which == "nans" || which == "sides") {
         int one = 1;
         for (int i = 0; i < 4; ++i) check(MPI_Allreduce(MPI_IN_PLACE, &one, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
         if (which == "errors")
             make_wrong_calls_alone(program);
         else if (which == "nans")
             meet_nans(program);
+        else if (which == "sides")
+            receive_more_than_is_sent(program);
         else
             move_blocks(program, which == "gather");
         return program.finish(which);

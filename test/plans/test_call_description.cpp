@@ -34,7 +34,31 @@ TEST(CallDescription, ComesBackFromItsWords) {
     // The whole text counts, not only what fits.
     const std::string longer(200, 'x');
     EXPECT_NE((ToldDecision{longer + "a", 0}.to_words()), (ToldDecision{longer + "b", 0}.to_words()));
-    EXPECT_EQ(ToldDecision::of(ToldDecision{longer, 3}.to_words()).what, longer.substr(0, 79));
+    EXPECT_EQ(ToldDecision::of(ToldDecision{longer, 3}.to_words()).what,
+              longer.substr(0, (ToldDecision::words - 2) * sizeof(std::uint64_t) - 1));
+}
+
+// Ranks that say the same may all be wrong.
+TEST(CallDescription, WhatIsSentHasToFitWhatIsReceived) {
+    std::vector<ToldCall::Words> all;
+    for (int rank = 0; rank < 3; ++rank) {
+        ToldCall told{.number = 12, .world_rank = rank};
+        told.call.collective = Collective::allgather;
+        told.call.bytes = 400;
+        all.push_back(told.to_words());
+    }
+    EXPECT_TRUE(are_alike(all));
+    EXPECT_TRUE(have_alike_sides(all));
+    for (ToldCall::Words& each : all) {
+        ToldCall told = ToldCall::of(each);
+        told.call.other_bytes = 0;
+        each = told.to_words();
+    }
+    EXPECT_TRUE(are_alike(all));
+    EXPECT_FALSE(have_alike_sides(all));
+    EXPECT_EQ(different_calls_text(all, "X"),
+              "in the 12th collective on X what is sent does not fit what is received: ranks 0-2: MPI_Allgather, 400 "
+              "bytes a block, but 0 of its own");
 }
 
 TEST(CallDescription, CallsThatDifferAreToldWithTheirRanks) {

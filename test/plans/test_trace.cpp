@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is traced, read again and explained (LIBHCOLL_TRACE), without MPI.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -192,6 +193,30 @@ TEST(Tracer, AFolderThatCannotBeMadeIsNamed) {
     EXPECT_EQ(Tracer::get(), nullptr);
 }
 
+// It would be a signal that ends the process.
+TEST(Tracer, AFileThatMustNotBeSoLongIsNamed) {
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit low = {.rlim_cur = 100'000, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+    {
+        const Traced traced;
+        EXPECT_NE(traced.problem.value_or("none").find("File too large"), std::string::npos);
+    }
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    Traced traced;
+    ASSERT_FALSE(traced.problem);
+    for (std::uint64_t i = 1; i <= 2000; ++i) {
+        TraceRecord call = traced.call(i);
+        Tracer::get()->end(Tracer::get()->begin(call), call);
+    }
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+    const auto problem = Tracer::get()->finish();
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    ASSERT_TRUE(problem.has_value()) << "the text is longer";
+    EXPECT_EQ(traced.read("events").calls.size(), 2000U) << "what is there stays";
+}
+
 TEST(Tracer, TextsThatAreTooManyAreNoneAndNamesLeaveRoomForWhatRuns) {
     const Traced traced;
     for (int i = 0; i < 1000; ++i)
@@ -229,6 +254,7 @@ TEST(Tracer, VeryManyCommunicatorsGiveWayAsRecordsDo) {
     const RankTrace trace = traced.read();
     ASSERT_EQ(trace.calls.size(), TraceHeader::most_communicators);
     EXPECT_EQ(trace.left_out, communicators - TraceHeader::most_communicators);
+    EXPECT_EQ(trace.calls_left_out, communicators - TraceHeader::most_communicators);
     for (std::size_t i = 0; i < trace.calls.size(); ++i) {
         const std::uint64_t key = communicators - TraceHeader::most_communicators + 1 + i;
         EXPECT_EQ(trace.calls[i].key, key);

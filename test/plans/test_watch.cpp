@@ -12,6 +12,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -49,7 +52,9 @@ RankState in_collective(int rank, int ranks, std::uint64_t number, WaitNote::Wai
                            .text = call_text(allreduce()),
                            .runs = std::move(runs),
                            .seconds = 10.0 + rank / 10.0,
-                           .wait = wait});
+                           .wait = wait,
+                           .waits_on = {},
+                           .serial = number});
     return state;
 }
 
@@ -156,6 +161,21 @@ TEST(ExplainHang, AccusesNobodyWhoGoesOn) {
     answers[0].before = answers[0].state;
     text = explain_hang(answers, "why");
     EXPECT_TRUE(has(text, "What is waited for: rank 1")) << text;
+    // Of calls that look the same the later one may have lasted longer.
+    RankState waits = in_collective(0, 2, 812);
+    waits.calls = {
+        {.kind = "MPI_Wait", .text = "MPI_Wait", .seconds = 1, .waits_on = {{0, 812, "MPI_Iallreduce"}}, .serial = 2}};
+    RankState waited = waits;
+    waited.calls[0].seconds = 0.5;
+    waited.calls[0].serial = 1;
+    waited.calls[0].waits_on[0].number = 811;
+    answers[0] = {.rank = 0, .state = waits, .before = waited};
+    text = explain_hang(answers, "why");
+    EXPECT_FALSE(has(text, "What is waited for")) << text;
+    waited.calls[0].serial = 2;
+    answers[0].before = waited;
+    text = explain_hang(answers, "why");
+    EXPECT_TRUE(has(text, "What is waited for: rank 1")) << text;
 }
 
 // What a rank has forgotten is not held against it.
@@ -167,6 +187,9 @@ TEST(ExplainHang, BlamesNobodyForWhatIsFreed) {
     EXPECT_TRUE(has(explained({freed, in_collective(1, 3, 5), outside(2, 3, 4)}), "What is waited for: ranks 0, 2"));
     freed.knows_all = false;
     EXPECT_TRUE(has(explained({freed, in_collective(1, 3, 5), outside(2, 3, 4)}), "What is waited for: rank 2"));
+    const std::string text = explained({freed, in_collective(1, 3, 5), in_collective(2, 3, 5)});
+    EXPECT_TRUE(has(text, "Of rank 0 it is not known whether all have come")) << text;
+    EXPECT_FALSE(has(text, "have come to them")) << text;
 }
 
 TEST(ExplainHang, OwnsUpToWhatIsNotKnown) {
@@ -324,6 +347,65 @@ TEST(WatchRecord, KnowsRequestsOfCollectives) {
     record.end(wait);
 }
 
+// However many others there are.
+TEST(WatchRecord, TellsWhatACallIsOn) {
+    WatchRecord record(0, "n1", std::chrono::milliseconds(0));
+    std::vector<int> communicators;
+    for (int i = 0; i < 600; ++i)
+        communicators.push_back(record.know("A", {0, 1}, 100 + static_cast<std::uint64_t>(i)));
+    for (const int each : communicators) record.end(record.begin(each, allreduce(), 7));
+    const int inside = record.begin(communicators[0], allreduce(), 8);
+    for (const int each : communicators)
+        if (each != communicators[0]) record.end(record.begin(each, allreduce(), 8));
+    RankState state = record.state(false);
+    EXPECT_EQ(state.communicators.size(), 512U);
+    EXPECT_FALSE(state.knows_all);
+    ASSERT_EQ(state.calls.size(), 1U);
+    const RankState::Communicator& on = state.communicators.at(static_cast<std::size_t>(state.calls[0].communicator));
+    EXPECT_EQ(on.key, record.key(communicators[0]));
+    EXPECT_EQ(on.name, "A");
+    EXPECT_EQ(on.entered, 8U);
+    EXPECT_EQ(on.members, ranges_of({0, 1}));
+    record.end(inside);
+    for (int i = 500; i < 600; ++i) record.forget(communicators[static_cast<std::size_t>(i)]);
+    state = record.state(false);
+    EXPECT_EQ(std::count_if(state.communicators.begin(), state.communicators.end(),
+                            [](const RankState::Communicator& each) { return !each.name.empty(); }),
+              64);
+}
+
+// The last one on each communicator; where a request comes again, the one before it is over.
+TEST(WatchRecord, KnowsTheLastOfManyRequests) {
+    WatchRecord record(0, "n1", std::chrono::milliseconds(0));
+    const int world = record.know("A", {0, 1}, 0);
+    const int other = record.know("B", {0, 1}, 0);
+    std::vector<std::uint64_t> requests;
+    for (std::uint64_t i = 1; i <= 300; ++i) {
+        const int slot = record.begin(i % 2 == 0 ? world : other, allreduce(), (i + 1) / 2);
+        record.add_request(slot, i);
+        record.end(slot);
+        requests.push_back(i);
+    }
+    std::array<std::uint64_t, WatchRecord::most_requests> known{};
+    ASSERT_EQ(record.find_requests(known), WatchRecord::most_requests);
+    EXPECT_TRUE(std::is_sorted(known.begin(), known.end()));
+    EXPECT_EQ(known.back(), WatchRecord::most_requests);
+    int wait = record.begin_wait("MPI_Waitall", requests);
+    RankState state = record.state(false);
+    ASSERT_EQ(state.calls[0].waits_on.size(), 2U);
+    for (const RankState::Begun& begun : state.calls[0].waits_on) EXPECT_EQ(begun.number, 128U);
+    record.end(wait);
+    const int slot = record.begin(world, allreduce(), 200);
+    record.add_request(slot, 2);
+    record.end(slot);
+    EXPECT_EQ(record.find_requests(known), WatchRecord::most_requests);
+    wait = record.begin_wait("MPI_Wait", std::array<std::uint64_t, 1>{2});
+    state = record.state(false);
+    ASSERT_EQ(state.calls[0].waits_on.size(), 1U);
+    EXPECT_EQ(state.calls[0].waits_on[0].number, 200U);
+    record.end(wait);
+}
+
 // What was told of is due again when it has lasted ten times as long; what was young then is due in its own time, and named.
 TEST(WatchRecord, EachCallIsDueInItsOwnTime) {
     WatchRecord record(0, "n1", std::chrono::hours(1));
@@ -434,6 +516,41 @@ TEST(Watcher, GoesOnWithoutThoseThatSayNothing) {
     const std::string text = Texts::next();
     EXPECT_TRUE(has(text, "rank 0: does not answer")) << text;
     EXPECT_TRUE(has(text, "What is waited for: rank 0")) << text;
+}
+
+namespace {
+
+std::vector<int> descriptors_of_events() {
+    std::vector<int> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code error;
+        if (std::filesystem::read_symlink(entry.path(), error) == "anon_inode:[eventfd]")
+            found.push_back(std::stoi(entry.path().filename()));
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+}  // namespace
+
+// A program that becomes a daemon closes all descriptors that it does not know, and opens others.
+TEST(Watcher, LeavesAFileAloneThatHasTheNumberOfItsEvents) {
+    const std::vector<int> before = descriptors_of_events();
+    auto job = std::make_unique<Job>(1, std::chrono::milliseconds(0));
+    std::vector<int> made;
+    const std::vector<int> after = descriptors_of_events();
+    std::set_difference(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(made));
+    ASSERT_EQ(made.size(), 1U);
+    std::FILE* file = std::tmpfile();
+    ASSERT_NE(file, nullptr);
+    ASSERT_EQ(std::fputs("contents that are somebody's", file) >= 0 && std::fflush(file) == 0, true);
+    ASSERT_EQ(lseek(fileno(file), 0, SEEK_SET), 0);
+    ASSERT_EQ(dup2(fileno(file), made[0]), made[0]);
+    ASSERT_EQ(std::raise(SIGUSR2), 0);
+    job.reset();
+    EXPECT_EQ(lseek(fileno(file), 0, SEEK_CUR), 0) << "somebody has read or written";
+    EXPECT_EQ(close(made[0]), 0);
+    EXPECT_EQ(std::fclose(file), 0);
 }
 
 TEST(Watcher, TellsOnASignal) {

@@ -6,6 +6,8 @@
 // whether its call is an error (arguments.hpp).
 #pragma once
 
+#include <cxxabi.h>
+
 #include <chrono>
 #include <new>
 
@@ -13,7 +15,9 @@
 #include "intercept/calls/guarded.hpp"
 #include "intercept/calls/learned_call.hpp"
 #include "intercept/communicator/communicator.hpp"
+#include "intercept/process/background.hpp"
 #include "intercept/process/call_observer.hpp"
+#include "intercept/process/errors_return.hpp"
 #include "progress/network/vendor.hpp"
 
 namespace hcoll {
@@ -63,6 +67,28 @@ inline int noted(std::string_view name, Count count, MPI_Datatype type, std::str
     return status;
 }
 
+// A call that is counted (`count`) is passed on. The others count it whatever becomes of it here: this rank, too, before an error handler of the application's throws
+// or jumps elsewhere, and where an operation of the application's throws. Not where its thread is cancelled, for which nobody is to wait.
+template <typename PassOn, typename Count>
+inline int passed_on_and_counted(MPI_Comm comm, bool is_known, PassOn&& pass_on, Count&& count) {
+    const bool may_hold = Process::get().has_world() && !Background::get().application_has_threads();
+    HeldHandler handler(comm, may_hold, is_known);
+    int status = MPI_SUCCESS;
+    try {
+        status = pass_on();
+    } catch (const abi::__forced_unwind&) {
+        throw;
+    } catch (...) {
+        if (handler.is_held()) (void)count();
+        throw;
+    }
+    if (comm == MPI_COMM_NULL || is_error_of_arguments(status)) return handler.tell(status);
+    const int counted = count();
+    if (status != MPI_SUCCESS || counted == MPI_SUCCESS) return handler.tell(status);
+    (void)handler.tell(MPI_SUCCESS);
+    return guarded(comm, [&] { return counted; });
+}
+
 // One collective call, of which `root` is meaningless where it has none: `pass_on` gives it to the vendor, `screen(communicator)` looks at its arguments,
 // `may_be_shared(communicator)` says whether it can run over shared memory (by operation and type, which are those of all ranks),
 // `may_be_tried(communicator)` whether candidates may be tried on it (by the same), `commutes` whether its operation does, and `run` runs it here.
@@ -81,10 +107,9 @@ inline int dispatch(MPI_Comm comm, int root, Count given_count, MPI_Datatype typ
     Communicator* communicator = Communicator::find(comm);
     if (communicator == nullptr || communicator->is_counting()) [[unlikely]] {
         const char* why = communicator == nullptr ? reason::first_calls : communicator->why_counting();
-        const int status = noted(name, count, type, "vendor", why, pass_on);
-        if (comm == MPI_COMM_NULL || is_error_of_arguments(status)) return status;
-        const int counted = Communicator::count_call(comm, collective, bytes_of(count, type));
-        return status != MPI_SUCCESS ? status : guarded(comm, [&] { return counted; });
+        const auto pass_this_on = [&] { return noted(name, count, type, "vendor", why, pass_on); };
+        return passed_on_and_counted(comm, communicator != nullptr, pass_this_on,
+                                     [&] { return Communicator::count_call(comm, collective, bytes_of(count, type)); });
     }
     const Decision* decision = nullptr;
     Learning::Turn turn;

@@ -2,6 +2,7 @@
 #include "intercept/communicator/chosen_calls.hpp"
 
 #include <fmt/format.h>
+#include <hcoll/hcoll.h>
 
 #include <algorithm>
 
@@ -35,7 +36,7 @@ ChosenCalls ChosenCalls::of(MPI_Info info, std::vector<std::string>& mistakes) {
         int is_there = 0;
         if (mpi.Info_get_nthkey(info, i, key.data()) != MPI_SUCCESS) continue;
         const std::string_view name = key.data();
-        if (!name.starts_with(prefix)) continue;
+        if (!name.starts_with(prefix) || name == HCOLL_INFO_ANSWER) continue;
         if (mpi.Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &is_there) != MPI_SUCCESS || is_there == 0)
             continue;
         const auto call = TableCall::of(name.substr(prefix.size()));
@@ -51,7 +52,6 @@ ChosenCalls ChosenCalls::of(MPI_Info info, std::vector<std::string>& mistakes) {
             mistakes.push_back(fmt::format("{}, {}: {}", by_info, name, *problem));
             continue;
         }
-        chosen.text_ += fmt::format("{}={};", name, short_choice_text(choice));
         (call->is_nonblocking ? chosen.nonblocking_[index] : chosen.blocking_[index]) = choice;
     }
     return chosen;
@@ -70,7 +70,21 @@ bool ChosenCalls::wants_progress() const {
     });
 }
 
-std::uint64_t ChosenCalls::hash() const { return fnv1a(text_); }
+bool ChosenCalls::is_empty() const {
+    const auto is_one = [](const std::optional<AlgorithmChoice>& choice) { return choice.has_value(); };
+    return std::none_of(blocking_.begin(), blocking_.end(), is_one) &&
+           std::none_of(nonblocking_.begin(), nonblocking_.end(), is_one);
+}
+
+// The order in which a program sets its keys may differ from rank to rank.
+std::uint64_t ChosenCalls::hash() const {
+    std::string text;
+    for (std::size_t i = 0; i < collective_count; ++i)
+        if (blocking_[i]) text += fmt::format("{}={};", collective_names[i].name, short_choice_text(*blocking_[i]));
+    for (std::size_t i = 0; i < nonblocking_count; ++i)
+        if (nonblocking_[i]) text += fmt::format("{}={};", nonblocking_names[i], short_choice_text(*nonblocking_[i]));
+    return fnv1a(text);
+}
 
 std::shared_ptr<const CallDecisions> ChosenCalls::over(const CallDecisions& usual, const OwnAlgorithms& own,
                                                        bool has_progress, std::vector<std::string>& mistakes) const {

@@ -22,7 +22,7 @@ class ChosenCalls {
 public:
     // What is wrong with a key or its value becomes a sentence, and the key counts as if it were not there.
     static ChosenCalls of(MPI_Info info, std::vector<std::string>& mistakes);
-    bool is_empty() const { return text_.empty(); }
+    bool is_empty() const;
     // What was asked for later, on top of this.
     void add(const ChosenCalls& later);
     // Tells one from another, of those that of() gives.
@@ -37,7 +37,6 @@ private:
     // None, or automatic: not asked for.
     std::array<std::optional<AlgorithmChoice>, collective_count> blocking_;
     std::array<std::optional<AlgorithmChoice>, nonblocking_count> nonblocking_;
-    std::string text_;
 };
 
 }  // namespace hcoll

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/communicator/communicator.hpp"
 
+#include <hcoll/hcoll.h>
+
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -20,7 +23,24 @@
 namespace hcoll {
 
 PerProcess<std::array<std::atomic<Communicator*>, Communicator::recent_count>> Communicator::recent_;
-thread_local PerProcess<Communicator::Freeing*> Communicator::freeing_;
+
+// By value: an error handler of the application's may jump out of MPI_Comm_free, and leave one here for ever.
+class Communicator::InFreeing {
+public:
+    void enter(std::uintptr_t key) {
+        leave(key);
+        last_[next_++ % last_.size()] = key;
+    }
+    void leave(std::uintptr_t key) { std::replace(last_.begin(), last_.end(), key, nobody); }
+    bool has(std::uintptr_t key) const { return std::find(last_.begin(), last_.end(), key) != last_.end(); }
+
+private:
+    static constexpr std::uintptr_t nobody = 0;
+    std::array<std::uintptr_t, 16> last_{};  // more than delete functions free within one another
+    std::size_t next_ = 0;
+};
+
+thread_local PerProcess<Communicator::InFreeing> Communicator::in_freeing_;
 
 // By key, and those that nobody uses.
 struct Communicator::Registry {
@@ -73,6 +93,10 @@ bool may_run_here(Collective collective, const Settings& settings, int ranks) {
     if (settings.table != nullptr && settings.table->says_of[static_cast<std::size_t>(collective)]) return true;
     return settings.shared_memory && may_have_rule_on_a_node(Process::vendor_kind(), collective, ranks);
 }
+
+// It was a hint, and what runs is as it was.
+constexpr const char* no_memory_for_info = "there is no memory on some rank; nothing changes";
+constexpr std::size_t most_answer = 250;
 
 Decision vendor_for(const char* why) {
     AlgorithmChoice vendor;
@@ -142,7 +166,9 @@ int Communicator::set_up_now(MPI_Comm handle) {
 
 int Communicator::note_birth(MPI_Comm handle) {
     const Process& process = Process::get();
-    if (handle == MPI_COMM_NULL || !process.has_world()) return MPI_SUCCESS;
+    if (handle == MPI_COMM_NULL) return MPI_SUCCESS;
+    in_freeing_.get().leave(key_of(handle));
+    if (!process.has_world()) return MPI_SUCCESS;
     const Settings& settings = process.agreed()->settings;
     // The bits of the first call must not be the vendor's, and a rooted one sets nothing up.
     bool is_wanted = settings.setup_calls == 0 || settings.reproducible;
@@ -168,8 +194,7 @@ int Communicator::attach(MPI_Comm handle, Communicator*& state) {
     if (state != nullptr || Process::get().finished()) return MPI_SUCCESS;
     const std::uintptr_t key = key_of(handle);
     // A call from a delete function of the application: the vendor would never delete an attribute that is set now.
-    for (const Freeing* freeing = freeing_.get(); freeing != nullptr; freeing = freeing->outer_)
-        if (freeing->key_ == key) return MPI_SUCCESS;
+    if (in_freeing_.get().has(key)) return MPI_SUCCESS;
 
     Registry& known = registry_.get();
     {
@@ -233,47 +258,64 @@ int Communicator::check_type(MPI_Datatype type) {
 int Communicator::note_info(MPI_Comm handle, MPI_Info info) {
     Communicator* state = nullptr;
     if (const int status = attach(handle, state); status != MPI_SUCCESS) return status;
-    if (state == nullptr || state->reach_ != Reach::world || state->size_ == 1) return MPI_SUCCESS;
-    const Settings& settings = Process::get().agreed()->settings;
-    if (!settings.enable) return MPI_SUCCESS;
     std::vector<std::string> mistakes;
+    const char* refused = nullptr;
+    if (state == nullptr || state->reach_ != Reach::world || state->size_ == 1 ||
+        !Process::get().agreed()->settings.enable)
+        refused = state == nullptr || state->why_vendor_ == nullptr ? reason::beyond : state->why_vendor_;
+    else if (const int status = state->take_info(info, mistakes, refused); status != MPI_SUCCESS)
+        return status;
+    if (refused == nullptr) refused = mistakes.empty() ? HCOLL_ANSWER_TAKEN : mistakes.front().c_str();
+    answer(info, refused);
+    return MPI_SUCCESS;
+}
+
+// Where it is asked for one.
+void Communicator::answer(MPI_Info info, std::string_view text) {
+    std::array<char, MPI_MAX_INFO_VAL + 1> value{};
+    int is_asked = 0;
+    if (info == MPI_INFO_NULL || is_simulated) return;
+    if (mpi.Info_get(info, HCOLL_INFO_ANSWER, MPI_MAX_INFO_VAL, value.data(), &is_asked) != MPI_SUCCESS ||
+        is_asked == 0)
+        return;
+    value = {};
+    text.copy(value.data(), std::min<std::size_t>(MPI_MAX_INFO_VAL - 1, most_answer));
+    mpi.Info_set(info, HCOLL_INFO_ANSWER, value.data());
+}
+
+// Runs what it asks for, on all ranks alike. What is not run, and why, is added to `mistakes`, which rank 0 says; `refused`: why nothing is.
+int Communicator::take_info(MPI_Info info, std::vector<std::string>& mistakes, const char*& refused) {
+    const Settings& settings = Process::get().agreed()->settings;
     ChosenCalls chosen;
     std::shared_ptr<ChosenCalls> all_chosen;
     const bool has_memory = has_memory_for([&] {
         chosen = ChosenCalls::of(info, mistakes);
-        all_chosen = state->chosen_ == nullptr ? std::make_shared<ChosenCalls>()
-                                               : std::make_shared<ChosenCalls>(*state->chosen_);
+        all_chosen = chosen_ == nullptr ? std::make_shared<ChosenCalls>() : std::make_shared<ChosenCalls>(*chosen_);
         all_chosen->add(chosen);
     });
     // Its edges are made in MPI_Init alone: later a message on it could be received by the application.
-    if (settings.sparse && handle == MPI_COMM_WORLD) {
-        if (state->rank_ == 0 && !chosen.is_empty())
-            log_line(LogLevel::warn,
-                     "MPI_Comm_set_info: MPI_COMM_WORLD keeps to neighbors (LIBHCOLL_SPARSE=1) and runs what the "
-                     "settings say");
+    if (settings.sparse && handle_ == MPI_COMM_WORLD) {
+        if (chosen.is_empty()) return MPI_SUCCESS;
+        refused = "MPI_COMM_WORLD keeps to neighbors (LIBHCOLL_SPARSE=1) and runs what the settings say";
+        if (rank_ == 0) log_line(LogLevel::warn, "MPI_Comm_set_info: {}", refused);
         return MPI_SUCCESS;
     }
     // Has any rank something to ask for, and do all ask for the same?
-    const ErrorsReturn errors_return(handle);
+    const ErrorsReturn errors_return(handle_);
     const std::uint64_t hash = chosen.hash();
     const std::array<std::uint64_t, 4> mine = {hash, ~hash, chosen.is_empty() ? 0U : 1U, has_memory ? 0U : 1U};
     std::array<std::uint64_t, 4> all{};
-    if (const int status = find_largest(mine, all.data(), handle); status != MPI_SUCCESS) return status;
-    if (all[3] != 0) {
-        state->tell_of_no_memory();
-        return MPI_SUCCESS;
-    }
-    if (all[0] != ~all[1])
-        mistakes.emplace_back("MPI_Comm_set_info: the ranks do not ask for the same; nothing changes");
-    if (state->rank_ == 0)
+    if (const int status = find_largest(mine, all.data(), handle_); status != MPI_SUCCESS) return status;
+    if (all[3] != 0)
+        refused = no_memory_for_info;
+    else if (all[0] != ~all[1])
+        refused = "the ranks do not ask for the same; nothing changes";
+    if (rank_ == 0) {
         for (const std::string& mistake : mistakes) log_line(LogLevel::warn, mistake);
-    if (all[0] == ~all[1] && all[2] != 0) state->choose(chosen, all_chosen);
+        if (refused != nullptr) log_line(LogLevel::warn, "MPI_Comm_set_info: {}", refused);
+    }
+    if (refused == nullptr && all[2] != 0) refused = choose(chosen, all_chosen, mistakes);
     return MPI_SUCCESS;
-}
-
-// On all ranks: it was a hint, and what runs is as it was.
-void Communicator::tell_of_no_memory() const {
-    if (rank_ == 0) log_line(LogLevel::warn, "MPI_Comm_set_info: there is no memory on some rank; nothing changes");
 }
 
 // Is there on every rank what moves a collective that does not block? It is begun where it is not yet there. All ranks are in the same call.
@@ -287,37 +329,45 @@ bool Communicator::has_progress_everywhere() const {
     return !is_true_anywhere(!has_memory || !is_ready, handle_);
 }
 
-// Runs `all_chosen`, in which `chosen` is new.
-void Communicator::choose(const ChosenCalls& chosen, const std::shared_ptr<ChosenCalls>& all_chosen) {
+// Runs `all_chosen`, in which `chosen` is new. Why not, where nothing changes.
+const char* Communicator::choose(const ChosenCalls& chosen, const std::shared_ptr<ChosenCalls>& all_chosen,
+                                 std::vector<std::string>& mistakes) {
     if (own_ == nullptr || !own_->has_everything) {
         let_go_of_own();
         mode_ = Mode::counting;
         set_up(true, true);
     }
     if (own_ == nullptr || !own_->has_everything) {
+        const char* why = mode_ == Mode::vendor ? why_vendor_ : why_counting_;
         if (rank_ == 0)
             log_line(LogLevel::warn, "MPI_Comm_set_info: a communicator of {} ranks stays with the MPI library: {}",
-                     size_, mode_ == Mode::vendor ? why_vendor_ : why_counting_);
-        return;
+                     size_, why);
+        return why;
     }
     const bool has_progress = !all_chosen->wants_progress() || has_progress_everywhere();
-    std::vector<std::string> mistakes;
     std::shared_ptr<const CallDecisions> decisions;
     const std::shared_ptr<const CallDecisions> usual =
         own_->usual_decisions == nullptr ? own_->decisions : own_->usual_decisions;
+    std::vector<std::string> cannot_run;
     const bool has_memory = has_memory_for([&] {
-        (void)chosen.over(*usual, *own_, has_progress, mistakes);
+        (void)chosen.over(*usual, *own_, has_progress, cannot_run);
         std::vector<std::string> told_before;
         decisions = all_chosen->over(*usual, *own_, has_progress, told_before);
     });
-    if (is_true_anywhere(!has_memory, handle_)) return tell_of_no_memory();
+    if (is_true_anywhere(!has_memory, handle_)) {
+        if (rank_ == 0) log_line(LogLevel::warn, "MPI_Comm_set_info: {}", no_memory_for_info);
+        return no_memory_for_info;
+    }
     own_->usual_decisions = usual;
     chosen_ = all_chosen;
     own_->decide_by(decisions);
     vendor_only_ = own_->decisions->vendor_only;
     nonblocking_vendor_only_ = own_->decisions->nonblocking_vendor_only;
-    if (rank_ == 0)
-        for (const std::string& mistake : mistakes) log_line(LogLevel::warn, mistake);
+    for (std::string& mistake : cannot_run) {
+        if (rank_ == 0) log_line(LogLevel::warn, mistake);
+        (void)has_memory_for([&] { mistakes.push_back(std::move(mistake)); });
+    }
+    return nullptr;
 }
 
 std::shared_ptr<const CallDecisions> Communicator::decisions_without(Collective collective,
@@ -448,8 +498,8 @@ int Communicator::on_delete(MPI_Comm, int, void* value, void*) {
     return MPI_SUCCESS;
 }
 
-Communicator::Freeing::Freeing(MPI_Comm handle) : key_(key_of(handle)), outer_(freeing_.get()) {
-    freeing_.get() = this;
+Communicator::Freeing::Freeing(MPI_Comm handle) : key_(key_of(handle)) {
+    in_freeing_.get().enter(key_);
     Communicator* state = find(handle);
     if (state == nullptr) return;
     state->let_go_of_own();
@@ -457,7 +507,7 @@ Communicator::Freeing::Freeing(MPI_Comm handle) : key_(key_of(handle)), outer_(f
     if (!state->is_watched_) state->retire();
 }
 
-Communicator::Freeing::~Freeing() { freeing_.get() = outer_; }
+Communicator::Freeing::~Freeing() { in_freeing_.get().leave(key_); }
 
 void Communicator::note_revoked(MPI_Comm handle) {
     Communicator* state = find(handle);

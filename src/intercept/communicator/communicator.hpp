@@ -20,7 +20,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "intercept/communicator/own_algorithms.hpp"
 #include "intercept/process/attributes.hpp"
@@ -121,9 +125,7 @@ public:
         Freeing& operator=(const Freeing&) = delete;
 
     private:
-        friend class Communicator;
         std::uintptr_t key_;
-        Freeing* outer_;
     };
     // The application has revoked it: nothing runs here on it any more, and ranks that wait in a collective of this library get an error.
     static void note_revoked(MPI_Comm handle);
@@ -195,9 +197,11 @@ private:
     static PerProcess<Registry> registry_;
     static int attach(MPI_Comm handle, Communicator*& state);
     void set_up(bool at_once, bool with_everything = false);
-    void choose(const ChosenCalls& chosen, const std::shared_ptr<ChosenCalls>& all_chosen);
+    static void answer(MPI_Info info, std::string_view text);
+    int take_info(MPI_Info info, std::vector<std::string>& mistakes, const char*& refused);
+    const char* choose(const ChosenCalls& chosen, const std::shared_ptr<ChosenCalls>& all_chosen,
+                       std::vector<std::string>& mistakes);
     bool has_progress_everywhere() const;
-    void tell_of_no_memory() const;
     void give_to_vendor(const char* why);
     void begin_own(ProcessGroup& group, OwnAlgorithms& own);
     void let_go_of_own();
@@ -231,7 +235,9 @@ private:
     std::uint64_t uses_before_ = 0;  // of its part, by others
 
     static PerProcess<std::array<std::atomic<Communicator*>, recent_count>> recent_;
-    static thread_local PerProcess<Freeing*> freeing_;  // those that this thread is in, the innermost first
+    // Those whose freeing this thread is in.
+    class InFreeing;
+    static thread_local PerProcess<InFreeing> in_freeing_;
 };
 
 }  // namespace hcoll

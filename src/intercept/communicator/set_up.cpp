@@ -43,8 +43,12 @@ bool SetUp::is_earned() const { return of_.is_at_once || is_used_much(); }
 bool SetUp::is_used_much() const {
     constexpr std::uint64_t enough = 32;
     constexpr std::uint64_t bytes_of_a_call = 16 << 10;
-    return of_.calls + of_.bytes / bytes_of_a_call >= enough << ProcessGroups::get().caution();
+    const unsigned int caution = goes_by_own_calls() ? 0 : ProcessGroups::get().caution();
+    return of_.calls + of_.bytes / bytes_of_a_call >= enough << caution;
 }
+
+// Bits of sums are others once it is set up. What other threads have made and freed by then is another thing in each run.
+bool SetUp::goes_by_own_calls() const { return settings().bits == BitsPromise::fixed && may_have_threads(); }
 
 // Does everything stay with the vendor until something is found to be faster? Who makes few calls pays nothing for that.
 bool SetUp::is_only_to_learn() const {
@@ -118,6 +122,7 @@ bool SetUp::meet() {
     all_[unearned] = is_earned() ? 0 : 1;
     all_[idle_elsewhere] = groups.has_idle_of_table(of_.size, of_.wants_everything) ? 1 : 0;
     all_[too_few_calls] = is_used_much() || settings().setup_calls != automatic_setup_calls ? 0 : 1;
+    all_[by_own_calls] = goes_by_own_calls() ? 1 : 0;
     all_[offset] = told_offset;
     all_[inverse_offset] = ~told_offset;
     all_[serial] = groups.draw_serial();
@@ -186,7 +191,8 @@ SetUp::Result SetUp::choose() {
     if (!find_group()) return {.why_vendor = reason::no_memory};
 
     ProcessGroups& groups = ProcessGroups::get();
-    if (all_[idle] != 0 && all_[idle] == ~all_[inverse_idle]) {
+    const bool may_take_idle = all_[unearned] == 0 || all_[by_own_calls] == 0;
+    if (may_take_idle && all_[idle] != 0 && all_[idle] == ~all_[inverse_idle]) {
         // Ranks that have not counted alike would not agree at the same time.
         if (all_[idle_calls] != ~all_[inverse_idle_calls]) reserved_->learn_no_more();
         groups.hand_over(*group_, *reserved_, of_.user);

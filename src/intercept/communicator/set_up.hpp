@@ -63,6 +63,7 @@ private:
         unearned,
         idle_elsewhere,  // something of processes that do not follow one another
         too_few_calls,   // too little for learning to gain anything
+        by_own_calls,    // when it is set up depends on its own calls alone
         offset,
         inverse_offset,
         serial,
@@ -89,6 +90,7 @@ private:
     void tell_about_group();
     bool is_earned() const;
     bool is_used_much() const;
+    bool goes_by_own_calls() const;
     bool is_only_to_learn() const;
     OwnAlgorithms* take_over_little_used();
 
@@ -126,6 +128,7 @@ private:
     const char* make_with(const Neighbors& neighbors);
 
     bool make_segment(const SegmentUse& use);
+    int try_segment(const SegmentUse& use, int most_rooms);
     int tell_node(void* told, int numbers) const;
     int worst_of_all(int problem) const;
     int join_segment(const SegmentAddress& address);

@@ -25,6 +25,19 @@ constexpr int not_opened = 1 << 20;
 
 // The memory that the ranks of a node share. False, on all ranks alike, where one of them cannot have it.
 bool SetUp::make_segment(const SegmentUse& use) {
+    int problem = try_segment(use, may_share_rooms() ? SharedRooms::most : 1);
+    // The rank that has few addresses need not be the one that makes it.
+    if (problem == ENOMEM && may_share_rooms()) problem = try_segment(use, 1);
+    if (problem == 0) return true;
+    static std::atomic<bool> has_warned{false};
+    if (of_.rank == 0 && !has_warned.exchange(true))
+        log_line(LogLevel::warn, "{} ranks of one node cannot share memory ({}); they send messages instead",
+                 own_->placement->most_ranks_of_a_node(), std::strerror(problem));
+    return false;
+}
+
+// With so many rooms at most, where the addresses for them are there. Returns 0 or an errno, the same on all ranks; then nothing is left of it.
+int SetUp::try_segment(const SegmentUse& use, int most_rooms) {
     OwnAlgorithms& own = *own_;
     const auto ranks = own.placement->ranks_of_node(own.placement->node_of(of_.rank));
     const bool leads = ranks.front() == of_.rank;
@@ -44,8 +57,8 @@ bool SetUp::make_segment(const SegmentUse& use) {
         told.oversubscribed = at_once > 0 && here > at_once ? 1 : 0;
         // Other communicators of the same processes will want some. What nobody touches takes no memory, but addresses.
         const bool has_addresses = !SharedSegment::is_much_of_address_space(
-            SharedRooms::segment_bytes(shape(told.oversubscribed), SharedRooms::most));
-        const int wanted = may_share_rooms() && has_addresses ? SharedRooms::most : 1;
+            SharedRooms::segment_bytes(shape(told.oversubscribed), most_rooms));
+        const int wanted = has_addresses ? most_rooms : 1;
         problem = made.create(SharedRooms::segment_bytes(shape(told.oversubscribed), wanted));
         if (problem != 0 && wanted != 1)
             problem = made.create(SharedRooms::segment_bytes(shape(told.oversubscribed), 1));
@@ -76,17 +89,13 @@ bool SetUp::make_segment(const SegmentUse& use) {
                      : !use.collectives ? "messages"
                                         : "collectives and messages",
                      told.oversubscribed != 0 ? "; there are more of them than can run at the same time" : "");
-        return true;
+        return 0;
     }
-    static std::atomic<bool> has_warned{false};
-    if (of_.rank == 0 && !has_warned.exchange(true))
-        log_line(LogLevel::warn, "{} ranks of one node cannot share memory ({}); they send messages instead",
-                 own.placement->most_ranks_of_a_node(), std::strerror(worst_problem));
     own.node.reset();
     own.transport.leave_node();
     own.peers.reset();
     own.rooms = nullptr;
-    return false;
+    return worst_problem;
 }
 
 int SetUp::worst_of_all(int problem) const {

@@ -54,11 +54,13 @@ bool is_refused(const ObservedArguments& arguments, Communicator& communicator) 
                    (is_root &&
                     (arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received, communicator)));
         case Collective::scatter:
-            return is_refused(arguments.received, communicator) ||
-                   (is_root && is_refused(arguments.sent, communicator));
+            return (arguments.received.buffer == MPI_IN_PLACE && !is_root) ||
+                   is_refused(arguments.received, communicator) ||
+                   (is_root && (arguments.sent.buffer == MPI_IN_PLACE || is_refused(arguments.sent, communicator)));
         default:
-            return is_refused(arguments.sent, communicator) ||
-                   (is_root && is_refused(arguments.received, communicator));
+            return (arguments.sent.buffer == MPI_IN_PLACE && !is_root) || is_refused(arguments.sent, communicator) ||
+                   (is_root &&
+                    (arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received, communicator)));
     }
 }
 
@@ -74,6 +76,17 @@ std::uint64_t bytes_of(const ObservedArguments& arguments, bool is_root) {
         case Collective::scatter: return bytes_of(is_root ? arguments.sent : arguments.received);
         default: return bytes_of(arguments.received);
     }
+}
+
+// By the other side of a rank that has two, where that says something else.
+std::optional<std::uint64_t> other_bytes_of(const ObservedArguments& arguments, bool is_root) {
+    const bool has_two = has_blocks(arguments.collective) && is_root && arguments.sent.buffer != MPI_IN_PLACE &&
+                         arguments.received.buffer != MPI_IN_PLACE;
+    if (!has_two) return std::nullopt;
+    const std::uint64_t other =
+        bytes_of(arguments.collective == Collective::scatter ? arguments.received : arguments.sent);
+    if (other == bytes_of(arguments, is_root)) return std::nullopt;
+    return other;
 }
 
 constexpr std::string_view operation_names[] = {"MPI_SUM",  "MPI_PROD", "MPI_MIN",    "MPI_MAX",
@@ -115,7 +128,9 @@ ObservedCall::ObservedCall(const ObservedArguments& arguments) : arguments_(argu
     call_.collective = arguments.collective;
     call_.form = arguments.form;
     if (has_root(arguments.collective)) call_.root = arguments.root;
-    call_.bytes = bytes_of(arguments, !has_root(arguments.collective) || arguments.root == communicator->rank());
+    const bool is_root = !has_root(arguments.collective) || arguments.root == communicator->rank();
+    call_.bytes = bytes_of(arguments, is_root);
+    call_.other_bytes = other_bytes_of(arguments, is_root);
     if (arguments.collective == Collective::allreduce || arguments.collective == Collective::allgather)
         call_.in_place = arguments.sent.buffer == MPI_IN_PLACE;
     if (is_reduction(arguments.collective)) {

@@ -48,7 +48,7 @@ public:
     }
     // All have said it. Returns whether this call may go on.
     bool judge() {
-        if (are_alike(all_)) return true;
+        if (are_alike(all_) && (of_decisions_ || have_alike_sides(all_))) return true;
         if (rank_ == 0) {
             tell();
             if (!goes_on()) abort_job(1);

@@ -238,14 +238,18 @@ int VerifiedCall::end(std::string_view what, int status) {
             other_.resize(own_.size());
             if (call_.collective == Collective::bcast && is_root()) other_ = kept_;
         });
-    // Is there anybody who cannot compare? And what calls that do not block have found since the last time.
-    std::array<std::uint64_t, 1 + nonblocking_count> told = {may_compare ? 0U : 1U};
+    // Is there anybody who cannot compare? Of a wrong program, ranks may have other lengths (LIBHCOLL_CHECK tells). And what calls that do not
+    // block have found since the last time.
+    constexpr std::size_t first_found = 3;
+    std::array<std::uint64_t, first_found + nonblocking_count> told = {may_compare && !call_.other_bytes ? 0U : 1U,
+                                                                       call_.bytes, ~call_.bytes};
     for (std::size_t i = 0; i < nonblocking_count; ++i)
-        told[1 + i] = communicator_.own().nonblocking_is_wrong[i] ? 1 : 0;
+        told[first_found + i] = communicator_.own().nonblocking_is_wrong[i] ? 1 : 0;
     int ended = agree(told);
     for (std::size_t i = 0; i < nonblocking_count && ended == MPI_SUCCESS; ++i)
-        if (told[1 + i] != 0) ended = leave_nonblocking_to_vendor(static_cast<Collective>(i));
-    if (status != MPI_SUCCESS || ended != MPI_SUCCESS || told[0] != 0) return status != MPI_SUCCESS ? status : ended;
+        if (told[first_found + i] != 0) ended = leave_nonblocking_to_vendor(static_cast<Collective>(i));
+    if (status != MPI_SUCCESS || ended != MPI_SUCCESS) return status != MPI_SUCCESS ? status : ended;
+    if (told[0] != 0 || told[1] != ~told[2]) return MPI_SUCCESS;
     if (ended = run_vendor(); ended != MPI_SUCCESS) return ended;
 
     const bool is_alike_everywhere = call_.collective == Collective::allreduce;

@@ -101,17 +101,23 @@ void WatchedCall::add_request(MPI_Request request) {
 
 WatchedRequests::WatchedRequests(const char* function, std::span<MPI_Request> requests) : requests_(requests) {
     WatchRecord& record = *WatchRecord::get();
-    if (record.has_requests()) {
-        count_ = std::min(requests.size(), most);
-        for (std::size_t i = 0; i < count_; ++i) before_[i] = key_of(requests[i]);
+    std::array<std::uint64_t, WatchRecord::most_requests> known;
+    std::array<std::uint64_t, WatchRecord::most_requests> waited;
+    const auto end =
+        known.begin() + static_cast<std::ptrdiff_t>(record.has_requests() ? record.find_requests(known) : 0);
+    for (std::size_t i = 0; i < requests.size() && end != known.begin() && count_ < waited.size(); ++i) {
+        const std::uint64_t key = key_of(requests[i]);
+        if (!std::binary_search(known.begin(), end, key)) continue;
+        waited[count_] = key;
+        waited_[count_++] = {.index = i, .request = key};
     }
-    slot_ = record.begin_wait(function, std::span(before_).first(count_));
+    slot_ = record.begin_wait(function, std::span(waited).first(count_));
 }
 
 WatchedRequests::~WatchedRequests() {
     WatchRecord& record = *WatchRecord::get();
     for (std::size_t i = 0; i < count_; ++i)
-        if (requests_[i] == MPI_REQUEST_NULL) record.remove_request(before_[i]);
+        if (requests_[waited_[i].index] == MPI_REQUEST_NULL) record.remove_request(waited_[i].request);
     record.end(slot_);
 }
 

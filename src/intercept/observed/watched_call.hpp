@@ -54,9 +54,12 @@ public:
     WatchedRequests& operator=(const WatchedRequests&) = delete;
 
 private:
-    static constexpr std::size_t most = 256;
+    struct Waited {
+        std::size_t index;
+        std::uint64_t request;
+    };
     std::span<MPI_Request> requests_;
-    std::array<std::uint64_t, most> before_;  // of the first ones
+    std::array<Waited, WatchRecord::most_requests> waited_;  // of collectives
     std::size_t count_ = 0;
     int slot_ = WatchRecord::no_slot;
 };

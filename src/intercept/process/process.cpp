@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/file_limit.hpp"
 #include "base/hash.hpp"
 #include "intercept/process/abort_job.hpp"
 #include "intercept/process/attributes.hpp"
@@ -101,6 +102,8 @@ Process::Process(const Opening& opening)
     if (local_.report.ends_with(".json")) make_absolute(local_.report);
     if (local_.traces()) make_absolute(local_.trace_folder);
     if (local_.learn_file != "off") make_absolute(learn_path_ = local_.learn_file);
+    std::error_code error;
+    started_in_ = std::filesystem::current_path(error).string();
     publish(make_agreed(local_));
     for (char& letter : library_line_)
         if (letter == '\t') letter = ' ';
@@ -134,7 +137,7 @@ void Process::read_table() {
     std::vector<std::string> mistakes;
     const std::string folder = folder_of_tables();
     Settings settings = agreed()->settings;
-    find_tables(settings, folder, vendor_kind(), mistakes);
+    find_tables(settings, started_in_, folder, vendor_kind(), mistakes);
     if (report_ != nullptr) {
         std::string said;
         for (const auto& [table, what] : {std::pair{&settings.table, ""}, {&settings.learned, "learned: "}})
@@ -399,7 +402,7 @@ void Process::tell_what_awaits_world() {
 void Process::note_communicator(int rank, int size) {
     {
         const std::lock_guard lock(mutex_);
-        if (size > size_) {
+        if (size > size_ && !has_world()) {
             rank_ = rank;
             size_ = size;
         }
@@ -477,6 +480,7 @@ void Process::write_report() {
         std::fputs(report_->text(heading).c_str(), stderr);
         return;
     }
+    const FileLimitIsAnError file_limit;
     std::FILE* file = std::fopen(local_.report.c_str(), "we");
     const bool written = file != nullptr && std::fputs(report_->json(heading).c_str(), file) >= 0;
     const bool closed = file != nullptr && std::fclose(file) == 0;

@@ -159,6 +159,7 @@ private:
     std::vector<std::string> warnings_;  // about the settings of this process; not yet printed
     Settings local_;
     std::string learn_path_;  // of LIBHCOLL_LEARN
+    std::string started_in_;  // the working directory then; empty where it was gone
     // All that were ever in force: other threads may set communicators of sessions up while MPI_COMM_WORLD agrees.
     std::deque<std::shared_ptr<const AgreedSettings>> every_agreed_;
     std::atomic<const std::shared_ptr<const AgreedSettings>*> agreed_{nullptr};
