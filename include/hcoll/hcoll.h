@@ -19,7 +19,7 @@
  * ignores the key.
  *
  * MPI_Comm_set_info with keys that ask for algorithms (docs/tuning.md) and the key HCOLL_INFO_ANSWER, set to anything, has libhcoll set that key of the
- * MPI_Info to HCOLL_ANSWER_TAKEN if all that it asks for is run from then on, and otherwise to the reason why not. Without libhcoll it stays as it is.
+ * MPI_Info to HCOLL_ANSWER_TAKEN if all that it asks for is run from then on, and otherwise to the reason why not, on each rank for what that one asks for. Without libhcoll it stays as it is.
  */
 #ifndef HCOLL_HCOLL_H
 #define HCOLL_HCOLL_H

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 
@@ -19,10 +20,12 @@ public:
     }
     ~FileLimitIsAnError() {
         if (!is_blocked_here_) return;
+        const int before = errno;
         const timespec at_once{};
         while (sigtimedwait(&signal_, nullptr, &at_once) > 0) {
         }
         pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        errno = before;  // what was written may have failed
     }
     FileLimitIsAnError(const FileLimitIsAnError&) = delete;
     FileLimitIsAnError& operator=(const FileLimitIsAnError&) = delete;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "watch/watcher.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
@@ -29,24 +30,18 @@ constexpr auto longest_between_answers = 300ms;
 
 // What the handler may touch.
 std::atomic<int> wake_of_signal{-1};
+std::atomic<std::uint64_t> device_of_signal{0};
+std::atomic<std::uint64_t> number_of_signal{0};
 std::atomic<bool> was_signalled{false};
 std::atomic<pid_t> process_of_signal{0};
-// What event descriptors are, as the system tells files apart.
-std::atomic<std::uint64_t> device_of_events{0};
-std::atomic<std::uint64_t> number_of_events{0};
 
-// The program may have closed every descriptor that it does not know, and have given the number to a file of its own.
-bool is_event(int descriptor) {
+// Is it that file? The program may have closed every descriptor that it does not know, and have given the number to one of its own.
+bool is_file(int descriptor, std::uint64_t device, std::uint64_t number) {
     struct stat status {};
-    return fstat(descriptor, &status) == 0 && status.st_dev == device_of_events.load() &&
-           status.st_ino == number_of_events.load();
+    return fstat(descriptor, &status) == 0 && status.st_dev == device && status.st_ino == number;
 }
 
-void wake(int descriptor) {
-    if (!is_event(descriptor)) return;
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(descriptor, &one, sizeof one);
-}
+void write_one(int descriptor) { [[maybe_unused]] const ssize_t written = write(descriptor, "", 1); }
 
 // A child that the application forked has the handler, too, but nobody who watches: it ends, as it would have.
 void on_signal(int) {
@@ -56,17 +51,19 @@ void on_signal(int) {
         std::raise(SIGUSR2);  // blocked until this one returns
     } else if (const int descriptor = wake_of_signal.load(); descriptor >= 0) {
         was_signalled.store(true);
-        wake(descriptor);
+        if (is_file(descriptor, device_of_signal.load(), number_of_signal.load())) write_one(descriptor);
     }
     errno = before;
 }
 
 // Where the application has a handler of its own, or ignores the signal, it stays so.
-void take_signal(int descriptor) {
+void take_signal(int descriptor, std::uint64_t device, std::uint64_t number) {
     struct sigaction now {};
     if (sigaction(SIGUSR2, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0) return;
     if (now.sa_handler != SIG_DFL && now.sa_handler != on_signal) return;
     process_of_signal.store(getpid());
+    device_of_signal.store(device);
+    number_of_signal.store(number);
     wake_of_signal.store(descriptor);
     struct sigaction ours {};
     ours.sa_handler = on_signal;
@@ -81,11 +78,12 @@ void leave_signal() { wake_of_signal.store(-1); }
 
 Watcher::Watcher(const Options& options, WatchRecord& record, WatchSockets& sockets)
     : options_(options), record_(record), sockets_(sockets) {
-    wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    // Other than event descriptors, a pipe has a number of its own as a file.
+    std::array<int, 2> ends{};
     struct stat status {};
-    if (wake_ < 0 || fstat(wake_, &status) != 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-    device_of_events.store(status.st_dev);
-    number_of_events.store(status.st_ino);
+    if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0 || fstat(ends[0], &status) != 0)
+        throw std::system_error(errno, std::generic_category(), "pipe2");
+    wake_ = {.read = ends[0], .write = ends[1], .device = status.st_dev, .number = status.st_ino};
     sockets_.answer_by(
         [this](WatchSockets::Question question, std::string_view said) { return answer(question, said); });
     sigset_t every;
@@ -96,36 +94,37 @@ Watcher::Watcher(const Options& options, WatchRecord& record, WatchSockets& sock
         thread_ = std::thread([this] { run(); });
     } catch (...) {
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        close(wake_);
+        close(wake_.read);
+        close(wake_.write);
         throw;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_setname_np(thread_.native_handle(), "hcoll-watch");
-    take_signal(wake_);
+    take_signal(wake_.write, wake_.device, wake_.number);
 }
 
-// The descriptor stays open: a handler may be about to write to it.
+// The descriptors stay open: a handler may be about to write to it.
 Watcher::~Watcher() {
     leave_signal();
     is_ending_.store(true);
-    wake(wake_);
+    if (is_file(wake_.write, wake_.device, wake_.number)) write_one(wake_.write);
     thread_.join();
 }
 
 void Watcher::wait(Clock::duration longest) {
-    std::vector<pollfd> polled = {{.fd = wake_, .events = POLLIN, .revents = 0}};
+    std::vector<pollfd> polled = {{.fd = wake_.read, .events = POLLIN, .revents = 0}};
     sockets_.add_polled(polled);
     const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(longest).count();
     const int outcome = poll(polled.data(), polled.size(), static_cast<int>(milliseconds));
     const bool is_refused = outcome < 0 && errno != EINTR && errno != ENOMEM;
     // It would come back here at once, and nobody could ask it any more.
-    if (is_refused || !is_event(wake_)) {
+    if (is_refused || !is_file(wake_.read, wake_.device, wake_.number)) {
         leave_signal();
         is_ending_.store(true);
         return;
     }
-    std::uint64_t ignored = 0;
-    [[maybe_unused]] const ssize_t woken = read(wake_, &ignored, sizeof ignored);
+    std::array<char, 64> ignored{};
+    [[maybe_unused]] const ssize_t woken = read(wake_.read, ignored.data(), ignored.size());
     sockets_.serve();
 }
 

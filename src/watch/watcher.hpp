@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -51,7 +52,14 @@ private:
     const Options options_;
     WatchRecord& record_;
     WatchSockets& sockets_;
-    int wake_ = -1;
+    // A pipe, by which the thread is woken.
+    struct Wake {
+        int read = -1;
+        int write = -1;
+        std::uint64_t device = 0;  // as a file
+        std::uint64_t number = 0;
+    };
+    Wake wake_;
     std::atomic<bool> is_ending_{false};
     // Of the thread alone:
     std::string signal_;           // what it is to say of a signal; "" where none has come

@@ -144,7 +144,9 @@ bool is_caught_in_truncated_bcast(MPI_Comm comm, bool by_jump) {
 
 // Of the first calls, one fails where all ranks have made it: they are counted alike all the same, and set up in the same call.
 void error_handlers_leave_one_of_the_first_calls() {
+    int rank = 0;
     int size = 0;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     check(MPI_Comm_size(MPI_COMM_WORLD, &size));
     MPI_Errhandler throwing = MPI_ERRHANDLER_NULL;
     MPI_Errhandler jumping = MPI_ERRHANDLER_NULL;
@@ -162,7 +164,8 @@ void error_handlers_leave_one_of_the_first_calls() {
                 require(all == size * round, "a sum behind a call that failed is wrong");
             };
             for (int round = 0; round < calls_before; ++round) sum(round);
-            (void)is_caught_in_truncated_bcast(comm, by_jump);
+            const bool is_caught = is_caught_in_truncated_bcast(comm, by_jump);
+            require(is_caught == (rank == 1), "the message is too long for one rank alone");
             for (int round = 0; round < 100; ++round) sum(round);
             check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL));
             use(comm, 8, 2);
@@ -216,6 +219,45 @@ void operations_throw() {
     }
     check(MPI_Op_free(&add));
 }
+
+// At the root of a Reduce that is counted alone: the other rank has made its call, too.
+void operation_leaves_one_of_the_first_calls(MPI_Errhandler handler) {
+    int rank = 0;
+    int size = 0;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    MPI_Op add = MPI_OP_NULL;
+    check(MPI_Op_create(add_or_throw, 1, &add));
+    for (int calls_before = 0; calls_before < 4; ++calls_before) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        check(MPI_Comm_set_errhandler(comm, handler));
+        const auto sum = [&](int round) {
+            int mine = round;
+            int all = 0;
+            check(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, comm));
+            require(all == size * round, "a sum behind a call that was left is wrong");
+        };
+        for (int round = 0; round < calls_before; ++round) sum(round);
+        int mine = 1;
+        int all = 0;
+        bool is_caught = false;
+        operation_throws = rank == 0 ? Throwing::error : Throwing::nothing;
+        try {
+            check(MPI_Reduce(&mine, &all, 1, MPI_INT, add, 0, comm));
+        } catch (const ErrorOfMpi&) {
+            is_caught = true;
+        }
+        operation_throws = Throwing::nothing;
+        require(is_caught == (rank == 0), "the operation's exception did not come back");
+        for (int round = 0; round < 100; ++round) sum(round);
+        check(MPI_Comm_free(&comm));
+    }
+    check(MPI_Op_free(&add));
+}
+
+void operations_leave_first_calls() { operation_leaves_one_of_the_first_calls(MPI_ERRORS_ARE_FATAL); }
+void operations_leave_first_calls_whose_errors_return() { operation_leaves_one_of_the_first_calls(MPI_ERRORS_RETURN); }
 
 bool attributes_throw = false;
 
@@ -393,6 +435,8 @@ struct Case {
 
 constexpr Case cases[] = {{"handler", error_handlers_throw},
                           {"first_calls", error_handlers_leave_one_of_the_first_calls},
+                          {"first_operations", operations_leave_first_calls},
+                          {"first_operations_return", operations_leave_first_calls_whose_errors_return},
                           {"leave_free", error_handlers_leave_free},
                           {"operation", operations_throw},
                           {"attribute", attribute_functions_throw},

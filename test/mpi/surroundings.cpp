@@ -233,12 +233,12 @@ void asked(int rank, int ranks) {
 
 }  // namespace
 
-// The last rank has addresses for the shared memory of one communicator, not for that of eight, and says nothing of that before it is made.
+// A rank has addresses for the shared memory of one communicator, not for that of eight, and is not the one that makes it: that is the first of a communicator.
 static void few_addresses(int rank, int ranks) {
     rlimit before{};
     require(getrlimit(RLIMIT_AS, &before) == 0, "the limit of addresses cannot be read");
     if (before.rlim_cur != RLIM_INFINITY) skip("there is a limit of the address space (ulimit -v)");
-    if (rank == ranks - 1) {
+    if (rank == 0) {
         std::ifstream file("/proc/self/statm");
         rlim_t pages = 0;
         require(static_cast<bool>(file >> pages), "/proc/self/statm does not say how many pages there are");

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <new>
+#include <optional>
 
 #include "intercept/calls/arguments.hpp"
 #include "intercept/calls/guarded.hpp"
@@ -71,21 +72,21 @@ inline int noted(std::string_view name, Count count, MPI_Datatype type, std::str
 // or jumps elsewhere, and where an operation of the application's throws. Not where its thread is cancelled, for which nobody is to wait.
 template <typename PassOn, typename Count>
 inline int passed_on_and_counted(MPI_Comm comm, bool is_known, PassOn&& pass_on, Count&& count) {
-    const bool may_hold = Process::get().has_world() && !Background::get().application_has_threads();
-    HeldHandler handler(comm, may_hold, is_known);
+    std::optional<HeldHandler> handler;
+    if (Process::get().has_world()) handler.emplace(comm, Background::get().application_has_threads(), is_known);
     int status = MPI_SUCCESS;
     try {
         status = pass_on();
     } catch (const abi::__forced_unwind&) {
         throw;
     } catch (...) {
-        if (handler.is_held()) (void)count();
+        if (handler && handler->throws_nothing()) (void)count();
         throw;
     }
-    if (comm == MPI_COMM_NULL || is_error_of_arguments(status)) return handler.tell(status);
+    if (comm == MPI_COMM_NULL || is_error_of_arguments(status)) return HeldHandler::tell(status);
     const int counted = count();
-    if (status != MPI_SUCCESS || counted == MPI_SUCCESS) return handler.tell(status);
-    (void)handler.tell(MPI_SUCCESS);
+    if (status != MPI_SUCCESS || counted == MPI_SUCCESS) return HeldHandler::tell(status);
+    HeldHandler::give_back();
     return guarded(comm, [&] { return counted; });
 }
 

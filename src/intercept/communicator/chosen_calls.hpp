@@ -25,7 +25,7 @@ public:
     bool is_empty() const;
     // What was asked for later, on top of this.
     void add(const ChosenCalls& later);
-    // Tells one from another, of those that of() gives.
+    // Tells one from another, of those that of() gives. May throw std::bad_alloc.
     std::uint64_t hash() const;
     // Are there non-blocking ones of this library's algorithms, which something has to move?
     bool wants_progress() const;

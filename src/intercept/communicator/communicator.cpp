@@ -216,6 +216,7 @@ int Communicator::attach(MPI_Comm handle, Communicator*& state) {
     state->calls_ = 0;
     state->bytes_ = 0;
     state->mode_ = Mode::counting;
+    state->why_vendor_ = nullptr;
     state->why_counting_ = reason::first_calls;
     state->reach_ = is_inter == 0 ? reach_of(handle) : Reach::beyond;
     state->look_at_ = first_look(handle, state->reach_, settings);
@@ -288,10 +289,12 @@ int Communicator::take_info(MPI_Info info, std::vector<std::string>& mistakes, c
     const Settings& settings = Process::get().agreed()->settings;
     ChosenCalls chosen;
     std::shared_ptr<ChosenCalls> all_chosen;
+    std::uint64_t hash = 0;
     const bool has_memory = has_memory_for([&] {
         chosen = ChosenCalls::of(info, mistakes);
         all_chosen = chosen_ == nullptr ? std::make_shared<ChosenCalls>() : std::make_shared<ChosenCalls>(*chosen_);
         all_chosen->add(chosen);
+        hash = chosen.hash();
     });
     // Its edges are made in MPI_Init alone: later a message on it could be received by the application.
     if (settings.sparse && handle_ == MPI_COMM_WORLD) {
@@ -302,7 +305,6 @@ int Communicator::take_info(MPI_Info info, std::vector<std::string>& mistakes, c
     }
     // Has any rank something to ask for, and do all ask for the same?
     const ErrorsReturn errors_return(handle_);
-    const std::uint64_t hash = chosen.hash();
     const std::array<std::uint64_t, 4> mine = {hash, ~hash, chosen.is_empty() ? 0U : 1U, has_memory ? 0U : 1U};
     std::array<std::uint64_t, 4> all{};
     if (const int status = find_largest(mine, all.data(), handle_); status != MPI_SUCCESS) return status;
@@ -499,6 +501,7 @@ int Communicator::on_delete(MPI_Comm, int, void* value, void*) {
 }
 
 Communicator::Freeing::Freeing(MPI_Comm handle) : key_(key_of(handle)) {
+    HeldHandler::give_back();
     in_freeing_.get().enter(key_);
     Communicator* state = find(handle);
     if (state == nullptr) return;

@@ -26,8 +26,8 @@ constexpr int not_opened = 1 << 20;
 // The memory that the ranks of a node share. False, on all ranks alike, where one of them cannot have it.
 bool SetUp::make_segment(const SegmentUse& use) {
     int problem = try_segment(use, may_share_rooms() ? SharedRooms::most : 1);
-    // The rank that has few addresses need not be the one that makes it.
-    if (problem == ENOMEM && may_share_rooms()) problem = try_segment(use, 1);
+    // The rank that has few addresses need not be the one that makes it. (What ranks know of others' threads may differ: all try again, or none.)
+    if (problem == ENOMEM) problem = try_segment(use, 1);
     if (problem == 0) return true;
     static std::atomic<bool> has_warned{false};
     if (of_.rank == 0 && !has_warned.exchange(true))

@@ -32,6 +32,9 @@ bool is_refused(const ObservedArguments::Side& side, Communicator& communicator)
     return side.buffer == nullptr && side.count > 0 && is_predefined_type(side.type);
 }
 
+// Where it may not be. MPICH takes it where there is nothing.
+bool is_in_place(const ObservedArguments::Side& side) { return side.buffer == MPI_IN_PLACE && side.count > 0; }
+
 // Does this rank see that the MPI library refuses the call? Only by what is cheap and safe to look at.
 bool is_refused(const ObservedArguments& arguments, Communicator& communicator) {
     if (!has_message(arguments.collective)) return false;
@@ -54,13 +57,11 @@ bool is_refused(const ObservedArguments& arguments, Communicator& communicator) 
                    (is_root &&
                     (arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received, communicator)));
         case Collective::scatter:
-            return (arguments.received.buffer == MPI_IN_PLACE && !is_root) ||
-                   is_refused(arguments.received, communicator) ||
-                   (is_root && (arguments.sent.buffer == MPI_IN_PLACE || is_refused(arguments.sent, communicator)));
+            return (is_in_place(arguments.received) && !is_root) || is_refused(arguments.received, communicator) ||
+                   (is_root && (is_in_place(arguments.sent) || is_refused(arguments.sent, communicator)));
         default:
-            return (arguments.sent.buffer == MPI_IN_PLACE && !is_root) || is_refused(arguments.sent, communicator) ||
-                   (is_root &&
-                    (arguments.received.buffer == MPI_IN_PLACE || is_refused(arguments.received, communicator)));
+            return (is_in_place(arguments.sent) && !is_root) || is_refused(arguments.sent, communicator) ||
+                   (is_root && (is_in_place(arguments.received) || is_refused(arguments.received, communicator)));
     }
 }
 
@@ -155,8 +156,9 @@ int ObservedCall::begin() {
     if (communicator_ == nullptr) return MPI_SUCCESS;
     const std::uint64_t every = Process::get().agreed()->settings.verify;
     // What is in a GPU's memory would have to be copied here, and whether there may be such is agreed.
-    is_to_be_verified_ =
-        every != 0 && number_ % every == 0 && call_.bytes != 0 && !Process::get().has_devices_anywhere();
+    // Of blocks one rank of a wrong program may have none.
+    is_to_be_verified_ = every != 0 && number_ % every == 0 && (call_.bytes != 0 || has_blocks(call_.collective)) &&
+                         !Process::get().has_devices_anywhere();
     if (!is_to_be_verified_) return MPI_SUCCESS;
     return with_memory(arguments_.comm, [&] {
         ran_.reserve(most_of_name);

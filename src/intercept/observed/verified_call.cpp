@@ -249,7 +249,8 @@ int VerifiedCall::end(std::string_view what, int status) {
     for (std::size_t i = 0; i < nonblocking_count && ended == MPI_SUCCESS; ++i)
         if (told[first_found + i] != 0) ended = leave_nonblocking_to_vendor(static_cast<Collective>(i));
     if (status != MPI_SUCCESS || ended != MPI_SUCCESS) return status != MPI_SUCCESS ? status : ended;
-    if (told[0] != 0 || told[1] != ~told[2]) return MPI_SUCCESS;
+    const std::uint64_t most_bytes_told = told[1];
+    if (told[0] != 0 || most_bytes_told == 0 || most_bytes_told != ~told[2]) return MPI_SUCCESS;
     if (ended = run_vendor(); ended != MPI_SUCCESS) return ended;
 
     const bool is_alike_everywhere = call_.collective == Collective::allreduce;

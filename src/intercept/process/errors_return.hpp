@@ -37,44 +37,62 @@ private:
     bool is_set_ = false;
 };
 
+// Of HeldHandler.
+struct HeldErrorHandler {
+    MPI_Comm communicator{};
+    MPI_Errhandler handler{};
+    bool is_held = false;
+};
+
 // While it exists, an error handler of the application's own on that communicator, of one that may throw or jump elsewhere, hears nothing: what is to be
 // done whatever becomes of the call is done first, and then tell() tells it. Not where other threads of the application may make calls on the communicator, whose errors
 // would be kept from it, and not for the predefined handlers, which come back or do not.
 class HeldHandler {
 public:
-    // `may_hold`: there is a world, and one thread alone in it. `is_known`: the handle is that of a communicator for certain.
-    HeldHandler(MPI_Comm communicator, bool may_hold, bool is_known) : communicator_(communicator) {
-        if (is_simulated || !may_hold || communicator == MPI_COMM_NULL) return;
+    // In a process with MPI_COMM_WORLD. `is_known`: the handle is that of a communicator for certain.
+    HeldHandler(MPI_Comm communicator, bool has_threads, bool is_known) {
+        give_back();
+        if (is_simulated || communicator == MPI_COMM_NULL) return;
         std::optional<ErrorsReturn> of_no_communicator;  // are told to MPI_COMM_WORLD's handler
         if (!is_known && communicator != MPI_COMM_WORLD) of_no_communicator.emplace(MPI_COMM_WORLD);
-        if (mpi.Comm_get_errhandler(communicator, &handler_) != MPI_SUCCESS) return;
-        const bool is_own = handler_ != MPI_ERRORS_ARE_FATAL && handler_ != MPI_ERRORS_RETURN;
-        is_held_ = is_own && mpi.Comm_set_errhandler(communicator, MPI_ERRORS_RETURN) == MPI_SUCCESS;
-        if (!is_held_) mpi.Errhandler_free(&handler_);
+        MPI_Errhandler handler{};
+        if (mpi.Comm_get_errhandler(communicator, &handler) != MPI_SUCCESS) return;
+        is_predefined_ = handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_RETURN;
+        if (!is_predefined_ && !has_threads && mpi.Comm_set_errhandler(communicator, MPI_ERRORS_RETURN) == MPI_SUCCESS)
+            held_ = {.communicator = communicator, .handler = handler, .is_held = true};
+        else
+            mpi.Errhandler_free(&handler);
     }
     ~HeldHandler() { give_back(); }
     HeldHandler(const HeldHandler&) = delete;
     HeldHandler& operator=(const HeldHandler&) = delete;
 
-    bool is_held() const { return is_held_; }
+    // Is what is thrown now no error handler's?
+    bool throws_nothing() const { return is_predefined_ || held_.is_held; }
     // Ends it; returns `status`, if the handler does.
-    int tell(int status) {
-        const bool was_held = is_held_;
+    static int tell(int status) {
+        const HeldErrorHandler held = held_;
         give_back();
-        if (was_held && status != MPI_SUCCESS) mpi.Comm_call_errhandler(communicator_, status);
+        if (held.is_held && status != MPI_SUCCESS) mpi.Comm_call_errhandler(held.communicator, status);
         return status;
+    }
+    // What this thread has held, also where an operation of the application's has jumped out of the call: before the next one, and before a communicator is freed.
+    static void give_back() {
+        if (!held_.is_held) [[likely]]
+            return;
+        const HeldErrorHandler held = std::exchange(held_, HeldErrorHandler());
+        MPI_Errhandler handler = held.handler;
+        MPI_Errhandler now{};
+        // The application may have set one meanwhile.
+        const bool is_known = mpi.Comm_get_errhandler(held.communicator, &now) == MPI_SUCCESS;
+        if (!is_known || now == MPI_ERRORS_RETURN) mpi.Comm_set_errhandler(held.communicator, handler);
+        if (is_known) mpi.Errhandler_free(&now);
+        mpi.Errhandler_free(&handler);
     }
 
 private:
-    void give_back() {
-        if (!std::exchange(is_held_, false)) return;
-        mpi.Comm_set_errhandler(communicator_, handler_);
-        mpi.Errhandler_free(&handler_);
-    }
-
-    MPI_Comm communicator_;
-    MPI_Errhandler handler_{};
-    bool is_held_ = false;
+    static inline thread_local HeldErrorHandler held_;
+    bool is_predefined_ = false;
 };
 
 }  // namespace hcoll

@@ -190,6 +190,11 @@ void Process::start_world(std::string warning) {
     mpi.Comm_size(MPI_COMM_WORLD, &size);
     world_rank_ = rank;
     note_communicator(rank, size);
+    {
+        const std::lock_guard lock(mutex_);  // of a session there may have been a larger one
+        rank_ = rank;
+        size_ = size;
+    }
     set_finalize_hook();
     // A process that was spawned has met its parents.
     MPI_Comm parent = MPI_COMM_NULL;
