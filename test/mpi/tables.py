@@ -170,7 +170,9 @@ def mistakes_of_users(job, folder):
         expect(result.returncode == 2 and result.stdout.count("would be measured with it") == 1, f"nothing is tuned with {setting}", result.stdout)
     expect(not os.path.exists(path), "nothing was measured")
     # Settings are rank 0's, as in the library.
-    result = job.tune_with_settings_of_ranks(f"export LD_PRELOAD={job.library}:$LD_PRELOAD; test $rank = 1 || export LIBHCOLL_TOPOLOGY=2x1", 2, "--output", path,
+    runtime = os.environ.get("HCOLL_TEST_RUNTIME")  # of sanitizers, which comes first
+    preload = f"{runtime}:{job.library}" if runtime else job.library
+    result = job.tune_with_settings_of_ranks(f"export LD_PRELOAD={preload}:$LD_PRELOAD; test $rank = 1 || export LIBHCOLL_TOPOLOGY=2x1", 2, "--output", path,
                                              "--collectives", "barrier")
     expect(result.returncode == 0 and "2 nodes with up to 1 ranks" in result.stdout, "all ranks know the same nodes", result.stdout)
 
