@@ -123,6 +123,15 @@ jmp_buf where_errors_go;
 
 void jump_away(MPI_Comm* /*comm*/, int* code, ...) { longjmp(where_errors_go, *code == MPI_SUCCESS ? 1 : *code); }
 
+// Behind a call that was left, where ranks that are out of step get something else.
+void sum_behind(MPI_Comm comm, int round) {
+    int size = 0;
+    int all = 0;
+    check(MPI_Comm_size(comm, &size));
+    check(MPI_Allreduce(&round, &all, 1, MPI_INT, MPI_SUM, comm));
+    require(all == size * round, "a sum behind a call that was left is wrong");
+}
+
 // Calls Bcast with a buffer that is too short on this rank alone. False where no error came back.
 bool is_caught_in_truncated_bcast(MPI_Comm comm, bool by_jump) {
     static std::array<int, 100> message{};
@@ -145,9 +154,7 @@ bool is_caught_in_truncated_bcast(MPI_Comm comm, bool by_jump) {
 // Of the first calls, one fails where all ranks have made it: they are counted alike all the same, and set up in the same call.
 void error_handlers_leave_one_of_the_first_calls() {
     int rank = 0;
-    int size = 0;
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    check(MPI_Comm_size(MPI_COMM_WORLD, &size));
     MPI_Errhandler throwing = MPI_ERRHANDLER_NULL;
     MPI_Errhandler jumping = MPI_ERRHANDLER_NULL;
     check(MPI_Comm_create_errhandler(throw_error, &throwing));
@@ -157,16 +164,10 @@ void error_handlers_leave_one_of_the_first_calls() {
             MPI_Comm comm = MPI_COMM_NULL;
             check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
             check(MPI_Comm_set_errhandler(comm, by_jump ? jumping : throwing));
-            const auto sum = [&](int round) {
-                int mine = round;
-                int all = 0;
-                MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, comm);
-                require(all == size * round, "a sum behind a call that failed is wrong");
-            };
-            for (int round = 0; round < calls_before; ++round) sum(round);
+            for (int round = 0; round < calls_before; ++round) sum_behind(comm, round);
             const bool is_caught = is_caught_in_truncated_bcast(comm, by_jump);
             require(is_caught == (rank == 1), "the message is too long for one rank alone");
-            for (int round = 0; round < 100; ++round) sum(round);
+            for (int round = 0; round < 100; ++round) sum_behind(comm, round);
             check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL));
             use(comm, 8, 2);
             check(MPI_Comm_free(&comm));
@@ -223,22 +224,14 @@ void operations_throw() {
 // At the root of a Reduce that is counted alone: the other rank has made its call, too.
 void operation_leaves_one_of_the_first_calls(MPI_Errhandler handler) {
     int rank = 0;
-    int size = 0;
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    check(MPI_Comm_size(MPI_COMM_WORLD, &size));
     MPI_Op add = MPI_OP_NULL;
     check(MPI_Op_create(add_or_throw, 1, &add));
     for (int calls_before = 0; calls_before < 4; ++calls_before) {
         MPI_Comm comm = MPI_COMM_NULL;
         check(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
         check(MPI_Comm_set_errhandler(comm, handler));
-        const auto sum = [&](int round) {
-            int mine = round;
-            int all = 0;
-            check(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, comm));
-            require(all == size * round, "a sum behind a call that was left is wrong");
-        };
-        for (int round = 0; round < calls_before; ++round) sum(round);
+        for (int round = 0; round < calls_before; ++round) sum_behind(comm, round);
         int mine = 1;
         int all = 0;
         bool is_caught = false;
@@ -250,7 +243,7 @@ void operation_leaves_one_of_the_first_calls(MPI_Errhandler handler) {
         }
         operation_throws = Throwing::nothing;
         require(is_caught == (rank == 0), "the operation's exception did not come back");
-        for (int round = 0; round < 100; ++round) sum(round);
+        for (int round = 0; round < 100; ++round) sum_behind(comm, round);
         check(MPI_Comm_free(&comm));
     }
     check(MPI_Op_free(&add));

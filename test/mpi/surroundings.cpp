@@ -231,10 +231,8 @@ void asked(int rank, int ranks) {
     check(MPI_Comm_free(&comm));
 }
 
-}  // namespace
-
 // A rank has addresses for the shared memory of one communicator, not for that of eight, and is not the one that makes it: that is the first of a communicator.
-static void few_addresses(int rank, int ranks) {
+void few_addresses(int rank, int ranks) {
     rlimit before{};
     require(getrlimit(RLIMIT_AS, &before) == 0, "the limit of addresses cannot be read");
     if (before.rlim_cur != RLIM_INFINITY) skip("there is a limit of the address space (ulimit -v)");
@@ -256,6 +254,8 @@ static void few_addresses(int rank, int ranks) {
     }
     check(MPI_Comm_free(&reversed));
 }
+
+}  // namespace
 
 int main(int argc, char** argv) {
     std::string setting_of_ranks;
