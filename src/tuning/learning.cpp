@@ -26,6 +26,7 @@ constexpr std::uint64_t fewest_when_settled = 80;
 constexpr std::uint64_t most_when_settled = 2048;
 constexpr std::uint64_t most_when_unknown = 1024;
 constexpr double share = 0.01;
+constexpr double most_of_shortest_agreement = 4;
 
 constexpr double seconds_of_nanosecond = 1e-9;
 
@@ -313,7 +314,11 @@ Learning::Outcome Learning::learn(const Words& all) {
         return {.has_changed = true, .is_over = true};
     }
     Outcome outcome{.wants_clock = all[wants_clock] != 0};
-    const double agreeing = static_cast<double>(~all[inverse_nanoseconds]) * seconds_of_nanosecond;
+    // That of the agreement before. The first one may have connected ranks, and any one may have met something: no place is to learn less for that, or later.
+    const double took = static_cast<double>(~all[inverse_nanoseconds]) * seconds_of_nanosecond;
+    const double agreeing =
+        shortest_agreement_ == 0 ? 0 : std::min(took, most_of_shortest_agreement * shortest_agreement_);
+    if (took > 0) shortest_agreement_ = shortest_agreement_ == 0 ? took : std::min(took, shortest_agreement_);
     bool is_any_late = false;
     bool is_any_tried = false;  // and called
     is_any_in_round_ = false;

@@ -202,6 +202,7 @@ private:
     std::uint64_t sample_at_ = ~std::uint64_t{0};  // the next call that is a sample
     bool is_sample_ = false;                       // this one is
     std::uint64_t interval_ = 0;
+    double shortest_agreement_ = 0;  // seconds; 0: none was timed
     bool is_any_in_round_ = false;
     // Calls that went by, by collective, and the place that they are of.
     struct GoneBy {

@@ -39,12 +39,16 @@ constexpr std::uint32_t some_samples = 24;
 
 // A settled place is looked at again after so many calls, and later where that has changed nothing.
 constexpr std::uint64_t first_patience = 2000;
-constexpr std::uint64_t most_patience = 64000;
+constexpr std::uint64_t most_patience = 8000;
+constexpr std::uint64_t most_patience_of_short = 64000;  // calls that agreeing would make longer
+constexpr double patience_of_short = 4e-3;               // seconds
 // It has become slower where the median of some samples says so.
 constexpr double slower_by = 1.3;
 constexpr double resolution = 0.2e-6;  // seconds that reading clocks may be off by
 
-constexpr double largest_disturbance = 16;
+// What a disturbed call counts for, over the mean; and how far apart calls are taken to be, over the same, where it is asked whether they have become slower.
+constexpr double largest_disturbance = 5;
+constexpr double largest_deviation = 0.3;
 
 // Short calls that do not count, by round, beside those that never do.
 constexpr std::array<std::size_t, 4> steps_of_rounds = {0, 3, 1, 2};
@@ -190,6 +194,13 @@ int PlaceLearning::choose() const {
     return gain > least_gain && is_slower(vendor, best, standard_errors) ? best : vendor;
 }
 
+std::uint64_t PlaceLearning::most_patience_of(double seconds) {
+    const double calls = seconds > 0 ? patience_of_short / seconds : 0;
+    return calls >= static_cast<double>(most_patience_of_short)
+               ? most_patience_of_short
+               : std::max(most_patience, static_cast<std::uint64_t>(calls));
+}
+
 void PlaceLearning::settle() {
     const int before = chosen_;
     chosen_ = static_cast<std::uint8_t>(choose());
@@ -200,12 +211,18 @@ void PlaceLearning::settle() {
     runner_up_ = static_cast<std::uint8_t>(second < 0 ? vendor_ : second);
     leading_ = chosen_;
     state_ = State::settled;
-    if (before == chosen_ && decisions_ != 0) patience_ = std::min(2 * patience_, most_patience);
+    // Calls have become slower, and somebody may be faster, but that is not certain: the next ones are to be compared with what they cost before, too.
+    const bool is_open =
+        was_slow_ && before == chosen_ && costs_of(chosen_).mean() > gain_for_change * costs_of(fastest()).mean();
+    if (before == chosen_ && decisions_ != 0 && !is_open) patience_ = std::min(2 * patience_, most_patience_of(cost()));
     if (before != chosen_) patience_ = first_patience;
     ++decisions_;
+    was_slow_ = false;
     try_at_ = calls_seen_ + patience_;
-    baseline_ = cost();
-    deviation_ = std::sqrt(costs_of(chosen_).variance());
+    if (!is_open) {
+        baseline_ = cost();
+        deviation_ = std::min(std::sqrt(costs_of(chosen_).variance()), largest_deviation * baseline_);
+    }
     last_in_window_ = 0;
     new_in_window_ = 0;
 }
@@ -238,18 +255,34 @@ void PlaceLearning::end_round() {
     leading_ = keeps_chosen() ? chosen_ : static_cast<std::uint8_t>(fastest());
 }
 
+// Who is tried again beside the choice, whose calls take `now`: the runner-up, but where it is hopeless, and the MPI library's.
+bool PlaceLearning::is_worth_another_try(int candidate, double now) const {
+    return candidate == vendor_ || (candidate == runner_up_ && costs_of(candidate).mean() <= hopeless_at_once * now);
+}
+
+// What a round of those costs at the most beyond what the choice would take, as far as is known.
+double PlaceLearning::regret_of_another_try(double now) const {
+    double regret = 0;
+    for (int i = 0; i < candidates_; ++i) {
+        if (i == chosen_ || !is_worth_another_try(i, now)) continue;
+        const double seconds = costs_of(i).count() == 0 ? 2 * now : costs_of(i).mean();
+        regret += static_cast<double>(most_in_round) / 2 * std::max(seconds - now, now / 4);
+    }
+    return regret;
+}
+
 // Conditions may have changed: what is known of costs is of those before.
-void PlaceLearning::try_again() {
+void PlaceLearning::try_again(double now) {
     is_out_.fill(true);
-    for (const int each : {int{chosen_}, int{runner_up_}, int{vendor_}})
-        is_out_[static_cast<std::size_t>(each)] = false;
+    for (int i = 0; i < candidates_; ++i)
+        is_out_[static_cast<std::size_t>(i)] = i != chosen_ && !is_worth_another_try(i, now);
     *costs_ = {};
     state_ = State::tried;
     round_ = 1;
     make_round();
 }
 
-// In a settled place. Is it time to try others?
+// In a settled place. Tries others where it is time to.
 bool PlaceLearning::watch(std::span<const Cost> costs) {
     for (const Cost& each : costs)
         if (each.candidate == chosen_) {
@@ -269,12 +302,14 @@ bool PlaceLearning::watch(std::span<const Cost> costs) {
     }
     const bool is_time = calls_seen_ >= try_at_;
     if (!is_slow && !is_time) return false;
-    // A round of three, each twice as slow as the best at worst. Where calls have become slower, so has the measure of what trying may cost.
-    const double expected = baseline_ * static_cast<double>(most_in_round);
-    if (regret_ + expected > std::max(allowed_regret(), regret_calls * (is_slow ? now : baseline_))) {
+    // Where calls have become slower, so has the measure of what trying may cost.
+    if (!is_slow) now = baseline_;
+    if (regret_ + regret_of_another_try(now) > std::max(allowed_regret(), regret_calls * now)) {
         if (is_time) try_at_ = calls_seen_ + patience_;
         return false;
     }
+    was_slow_ = is_slow;
+    try_again(now);
     return true;
 }
 
@@ -284,9 +319,7 @@ bool PlaceLearning::learn(std::span<const Cost> costs, std::uint64_t calls, std:
     calls_seen_ = std::max(calls, calls_seen_);
     if (state_ == State::settled) {
         seconds_ += further_calls * baseline_;
-        if (candidates_ < 2 || !watch(costs)) return false;
-        try_again();
-        return true;
+        return candidates_ >= 2 && watch(costs);
     }
     if (state_ == State::counted) {
         if (calls < fewest_calls_) return false;

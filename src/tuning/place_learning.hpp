@@ -124,13 +124,16 @@ private:
     void end_round();
     void settle();
     bool watch(std::span<const Cost> costs);
-    void try_again();
+    bool is_worth_another_try(int candidate, double now) const;
+    double regret_of_another_try(double now) const;
+    void try_again(double now);
     int fastest() const;
     int choose() const;
     bool keeps_chosen() const;
     bool is_undecided(int before, int best) const;
     double regret_of_round() const;
     double allowed_regret() const;
+    static std::uint64_t most_patience_of(double seconds);
     std::size_t left() const;
     // By how many standard errors a is slower than b.
     bool is_slower(int a, int b, double standard_errors) const;
@@ -144,6 +147,7 @@ private:
     std::uint8_t runner_up_;
     bool is_short_;       // a message is so short that calls run ahead of one another
     bool is_long_;        // or so long that single calls tell
+    bool was_slow_;       // others are tried because the choice's calls have become slower
     std::uint8_t round_;  // since trying began
     std::uint8_t length_;
     std::uint8_t position_;

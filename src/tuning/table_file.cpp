@@ -77,13 +77,19 @@ std::string old_name(const std::string& path) {
 }
 
 std::string real_path(const std::string& path) {
-    std::error_code error;
-    struct stat link {};
-    // Not where somebody else has put it.
-    if (lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode) || (link.st_uid != geteuid() && link.st_uid != 0))
-        return path;
-    const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
-    return error ? path : target.string();
+    constexpr int most_links = 40;  // as the system has it
+    std::filesystem::path at = path;
+    for (int i = 0; i < most_links; ++i) {
+        std::error_code error;
+        struct stat link {};
+        // Not where somebody else has put it. What it leads to need not be there yet.
+        if (lstat(at.c_str(), &link) != 0 || !S_ISLNK(link.st_mode) || (link.st_uid != geteuid() && link.st_uid != 0))
+            return at.string();
+        const std::filesystem::path target = std::filesystem::read_symlink(at, error);
+        if (error) return at.string();
+        at = at.parent_path() / target;
+    }
+    return path;
 }
 
 bool replace_file(const std::string& name, std::string_view text) {
@@ -133,6 +139,7 @@ std::optional<std::string> keep_learned(const std::string& name, const Table& le
                            path, folder);
     Table table = learned;
     table.entries.clear();
+    bool is_damaged = false;
     struct stat status {};
     if (stat(path.c_str(), &status) == 0) {
         if (!S_ISREG(status.st_mode)) return fmt::format("what was learned is not kept: {} is no file", path);
@@ -140,19 +147,27 @@ std::optional<std::string> keep_learned(const std::string& name, const Table& le
             return fmt::format("what was learned is not kept: {} cannot be read ({})", path, std::strerror(errno));
         std::vector<std::string> mistakes;
         std::optional<Table> before = read_table(path, mistakes);
-        const bool is_ours = before && mistakes.empty() && (!before->vendor || before->vendor == learned.vendor);
-        // Somebody may want to know what it was.
-        if (!is_ours && std::rename(path.c_str(), old_name(path).c_str()) != 0)
+        if (before && before->vendor && before->vendor != learned.vendor)
             return fmt::format(
-                "what was learned is not kept: {} is damaged or of another MPI library, and cannot be "
-                "put aside ({})",
-                path, std::strerror(errno));
-        if (is_ours) table.entries = std::move(before->entries);
+                "what was learned is not kept: {} is of another MPI library ({}); each needs a file of its own", path,
+                name_of(*before->vendor));
+        // Somebody may want to know what it was.
+        is_damaged = !before || !mistakes.empty();
+        if (!is_damaged) table.entries = std::move(before->entries);
     }
     merge_learned(table, learned.entries);
-    if (!replace_file(path, table_json(table)))
+    const auto not_written = [&] {
         return fmt::format("what was learned is not kept: {} cannot be written ({})", path, std::strerror(errno));
-    return std::nullopt;
+    };
+    if (!is_damaged) return replace_file(path, table_json(table)) ? std::nullopt : std::optional(not_written());
+    // What is damaged is put aside once there is something to take its place.
+    const std::string fresh = fresh_name(path);
+    if (!replace_file(fresh, table_json(table))) return not_written();
+    if (std::rename(path.c_str(), old_name(path).c_str()) == 0 && std::rename(fresh.c_str(), path.c_str()) == 0)
+        return std::nullopt;
+    const std::string sentence = not_written();
+    unlink(fresh.c_str());
+    return sentence;
 }
 
 }  // namespace hcoll

@@ -31,7 +31,7 @@ bool is_learned(const TableEntry& entry);
 void merge_learned(Table& table, std::vector<TableEntry> fresh);
 
 // Adds what was learned to the file, whatever other jobs have added meanwhile: they take turns by a lock on its folder. A file that is
-// damaged, or of another MPI library, gets ".old" behind its name. Returns a sentence where it is not kept; never throws but for memory.
+// damaged gets ".old" behind its name, one of another MPI library stays as it is. Returns a sentence where it is not kept; never throws but for memory.
 std::optional<std::string> keep_learned(const std::string& path, const Table& learned);
 
 }  // namespace hcoll

@@ -50,13 +50,6 @@ private:
     int* line_;
 };
 
-// The document, and where in it what stands.
-struct Document {
-    Json json;
-    std::map<std::string, int> lines;                 // of the keys at the top
-    std::vector<std::map<std::string, int>> entries;  // of the keys of each entry; "" is its beginning
-};
-
 // The sentence of the library that reads, without what only its authors know.
 std::string plain(std::string_view what) {
     const std::size_t colon = what.find(": ");
@@ -68,32 +61,76 @@ std::string plain(std::string_view what) {
     return std::string(what.substr(0, what.find(';')));
 }
 
+// Where in a document what stands, and what in it is no JSON.
+class DocumentLines : public nlohmann::json_sax<Json> {
+public:
+    explicit DocumentLines(const int& line) : line_(line) {}
+
+    std::map<std::string, int> of_keys;                  // at the top
+    std::vector<std::map<std::string, int>> of_entries;  // of the keys of each entry; "" is its beginning
+    std::string problem;
+
+    bool null() override { return true; }
+    bool boolean(bool) override { return true; }
+    bool number_integer(number_integer_t) override { return true; }
+    bool number_unsigned(number_unsigned_t) override { return true; }
+    bool number_float(number_float_t, const string_t&) override { return true; }
+    bool string(string_t&) override { return true; }
+    bool binary(binary_t&) override { return true; }
+    bool start_object(std::size_t) override {
+        if (depth_++ == in_entries && part_ == "entries") of_entries.push_back({{"", line_}});
+        return true;
+    }
+    bool key(string_t& name) override {
+        if (depth_ == at_top)
+            of_keys.emplace(part_ = name, line_);
+        else if (depth_ == in_entry && part_ == "entries" && !of_entries.empty())
+            of_entries.back().emplace(name, line_);
+        return true;
+    }
+    bool end_object() override { return leave(); }
+    bool start_array(std::size_t) override {
+        ++depth_;
+        return true;
+    }
+    bool end_array() override { return leave(); }
+    bool parse_error(std::size_t, const std::string&, const Json::exception& error) override {
+        problem = plain(error.what());
+        return false;
+    }
+
+private:
+    static constexpr int at_top = 1;
+    static constexpr int in_entries = 2;
+    static constexpr int in_entry = 3;
+
+    bool leave() {
+        --depth_;
+        return true;
+    }
+
+    const int& line_;  // that is being read
+    int depth_ = 0;
+    std::string part_;  // of the document
+};
+
+struct Document {
+    Json json;
+    std::map<std::string, int> lines;
+    std::vector<std::map<std::string, int>> entries;
+};
+
+// In two passes: a document that is made while something follows takes time that grows with the square of the entries.
 std::optional<Document> parse_document(std::string_view text, std::string_view name,
                                        std::vector<std::string>& mistakes) {
-    Document document;
     int line = 1;
-    std::string part;  // of the document
-    const auto follow = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-        constexpr int in_entry = 3;
-        if (event == Json::parse_event_t::key && depth == 1) {
-            part = parsed.get<std::string>();
-            document.lines.emplace(part, line);
-        } else if (event == Json::parse_event_t::object_start && depth == 2 && part == "entries") {
-            document.entries.push_back({{"", line}});
-        } else if (event == Json::parse_event_t::key && depth == in_entry && part == "entries" &&
-                   !document.entries.empty()) {
-            document.entries.back().emplace(parsed.get<std::string>(), line);
-        }
-        return true;
-    };
-    try {
-        document.json = Json::parse(Lines(text.data(), line), Lines(text.data() + text.size(), line), follow);
-    } catch (const Json::exception& error) {
+    DocumentLines lines(line);
+    if (!Json::sax_parse(Lines(text.data(), line), Lines(text.data() + text.size(), line), &lines)) {
         mistakes.push_back(
-            fmt::format("{}, line {}: this is no JSON ({}); the table is not used", name, line, plain(error.what())));
+            fmt::format("{}, line {}: this is no JSON ({}); the table is not used", name, line, lines.problem));
         return std::nullopt;
     }
-    return document;
+    return Document{Json::parse(text, nullptr, false), std::move(lines.of_keys), std::move(lines.of_entries)};
 }
 
 // One entry's mistakes, each with its line.

@@ -100,6 +100,8 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
     std::string_view best;
     std::size_t fewest = std::max<std::size_t>(2, word.size() / 3) + 1;
     for (const std::string_view candidate : candidates) {
+        const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
+        if (longer - shorter >= fewest) continue;
         const std::size_t distance = letters_to_change(to_lower(word), to_lower(candidate));
         if (distance < fewest) {
             fewest = distance;

@@ -209,11 +209,30 @@ void all_with_one_buffer() {
 #endif
 }
 
+// What is no info is told of once, by the call itself.
+void no_info() {
+#if defined(MPICH_VERSION)
+    MPI_Errhandler counting = MPI_ERRHANDLER_NULL;
+    check(MPI_Comm_create_errhandler(note_error, &counting));
+    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting));
+    MPI_Comm made = MPI_COMM_NULL;
+    const int status =
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, static_cast<MPI_Info>(MPI_COMM_WORLD), &made);
+    require(status != MPI_SUCCESS && handled == 1,
+            "an error handler is called " + std::to_string(handled) + " times for one error");
+    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    check(MPI_Errhandler_free(&counting));
+#else
+    skip("what is no info ends the process there");
+#endif
+}
+
 struct Case {
     const char* name;
     void (*run)();
 };
-constexpr Case cases[] = {{"alone", one_rank_alone}, {"reduce", reduce_with_one_buffer}, {"all", all_with_one_buffer}};
+constexpr Case cases[] = {
+    {"alone", one_rank_alone}, {"reduce", reduce_with_one_buffer}, {"all", all_with_one_buffer}, {"no_info", no_info}};
 
 }  // namespace
 

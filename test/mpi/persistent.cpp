@@ -4,6 +4,7 @@
 //
 //   --rounds N   (default 30)
 //   --outlive    requests outlive their communicator, too
+//   --cancel     MPI_Cancel on one that runs, which MPI forbids: it is an error, and changes nothing
 //   --tiny N     begins with N requests of 8 bytes, which a rule leaves to the MPI library, on one communicator; then a long one
 #include "../support/persistent_call.hpp"
 
@@ -71,6 +72,28 @@ void outlive(const NamedCommunicator& world, std::uint64_t seed) {
     }
 }
 
+void cancel(const NamedCommunicator& world, std::uint64_t seed) {
+    NamedCommunicator inner{"cancelled", MPI_COMM_NULL, world.rank, world.size};
+    check(MPI_Comm_dup(world.comm, &inner.comm));
+    check(MPI_Comm_set_errhandler(inner.comm, MPI_ERRORS_RETURN));
+    for (int i = 0; i < 2; ++i) check(MPI_Barrier(inner.comm));
+    {
+        Persistent sum(Kind::allreduce, inner, 0, 5000, false);
+        for (int round = 0; round < 10; ++round) {
+            sum.fill(seed++);
+            check(MPI_Start(&sum.request));
+            if (round == 1) {
+                int error_class = MPI_SUCCESS;
+                check(MPI_Error_class(MPI_Cancel(&sum.request), &error_class));
+                require(error_class == MPI_ERR_REQUEST, "a persistent collective can be cancelled");
+            }
+            check(MPI_Wait(&sum.request, MPI_STATUS_IGNORE));
+            sum.look();
+        }
+    }
+    check(MPI_Comm_free(&inner.comm));
+}
+
 // Of those that run here there are as many as tags allow; those that do not take nothing from them.
 void many_tiny(const NamedCommunicator& world, std::uint64_t seed, std::int64_t many) {
     for (std::int64_t i = 0; i < many; ++i) {
@@ -116,6 +139,7 @@ int main(int argc, char** argv) {
     Program program(argc, argv, "persistent");
     [[maybe_unused]] const std::int64_t rounds = program.options().number("--rounds", 30);
     [[maybe_unused]] const bool outlives = program.options().flag("--outlive");
+    [[maybe_unused]] const bool cancels = program.options().flag("--cancel");
     [[maybe_unused]] const std::int64_t tiny = program.options().number("--tiny", 0);
     program.options().reject_rest();
 #if defined(HCOLL_TEST_PERSISTENT)
@@ -126,6 +150,7 @@ int main(int argc, char** argv) {
         elements_with_gaps(set.list()[0]);
         if (tiny != 0) many_tiny(set.list()[0], program.seed(), tiny);
         restarts(set, program.seed(), program.rank(), rounds);
+        if (cancels) cancel(set.list()[0], program.seed());
         if (outlives) outlive(set.list()[0], program.seed());
     }
     return program.finish(std::to_string(rounds) + " rounds");

@@ -5,6 +5,7 @@
 //
 //   --lives   instead: threads make communicators, use and free them, in times of their own. When one is set up its own calls say, so that sums have the same
 //             bits in each run: the log of level debug tells
+//   --handlers  instead: threads make, use and free communicators of their process alone; the error handler of MPI_COMM_WORLD is the program's, then
 #include "../support/program.hpp"
 
 #include <atomic>
@@ -88,6 +89,34 @@ void live_and_die(int thread) {
     check(MPI_Comm_free(&mine));
 }
 
+void hears_of_an_error(MPI_Comm* /*comm*/, int* /*code*/, ...) { fail("an error where there is none"); }
+
+void keep_handlers() {
+    MPI_Errhandler mine = MPI_ERRHANDLER_NULL;
+    check(MPI_Comm_create_errhandler(hears_of_an_error, &mine));
+    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine));
+    constexpr int rounds = 40'000;
+    std::vector<MPI_Comm> origins(threads, MPI_COMM_NULL);
+    for (MPI_Comm& each : origins) check(MPI_Comm_dup(MPI_COMM_SELF, &each));
+    std::vector<std::thread> running;
+    for (const MPI_Comm origin : origins)
+        running.emplace_back([origin] {
+            for (int round = 0; round < rounds; ++round) {
+                MPI_Comm comm = MPI_COMM_NULL;
+                check(MPI_Comm_dup(origin, &comm));
+                int sum = 0;
+                check(MPI_Allreduce(&round, &sum, 1, MPI_INT, MPI_SUM, comm));
+                check(MPI_Comm_free(&comm));
+            }
+        });
+    for (std::thread& each : running) each.join();
+    MPI_Errhandler now = MPI_ERRHANDLER_NULL;
+    check(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &now));
+    require(now == mine, "MPI_COMM_WORLD's error handler is another one");
+    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    for (MPI_Comm& each : origins) check(MPI_Comm_free(&each));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -102,6 +131,11 @@ int main(int argc, char** argv) {
         std::vector<std::thread> running;
         for (int thread = 0; thread < threads; ++thread) running.emplace_back(live_and_die, thread);
         for (std::thread& each : running) each.join();
+        check(MPI_Finalize());
+        return 0;
+    }
+    if (argc > 1 && std::string_view(argv[1]) == "--handlers") {
+        keep_handlers();
         check(MPI_Finalize());
         return 0;
     }

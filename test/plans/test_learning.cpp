@@ -209,6 +209,89 @@ INSTANTIATE_TEST_SUITE_P(All, LearningFollows,
                          testing::Values(Collective::bcast, Collective::reduce, Collective::allreduce),
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
+// A call now and then takes twenty times as long, before and after.
+TEST(Learning, FollowsAmongDisturbedCalls) {
+    for (std::uint64_t run = 0; run < 30; ++run) {
+        bool has_changed = false;
+        Random random(mix({test_seed(), run}));
+        LearningJob job({.seconds =
+                             [&](Collective, std::uint64_t, int candidate, std::uint64_t) {
+                                 const std::array<double, 4> costs = {400, 700, has_changed ? 1250.0 : 250.0, 900};
+                                 return costs[static_cast<std::size_t>(candidate)] * (random.chance(100) ? 20 : 1) *
+                                        microsecond;
+                             }},
+                        random.next());
+        for (int i = 0; i < 20'000; ++i) job.call(Collective::allreduce, 1000);
+        if (job.chosen(Collective::allreduce, 1000) != 2 ||
+            job.place(Collective::allreduce, 1000)->learning.is_trying())
+            continue;
+        has_changed = true;
+        for (int i = 0; i < 400; ++i) job.call(Collective::allreduce, 1000);
+        EXPECT_EQ(job.chosen(Collective::allreduce, 1000), 0) << "run " << run;
+    }
+}
+
+// Nothing tells of it but trying.
+TEST(Learning, NoticesThatTheMpiLibraryHasBecomeFaster) {
+    bool has_changed = false;
+    LearningJob job({.seconds =
+                         [&](Collective, std::uint64_t, int candidate, std::uint64_t) {
+                             const std::array<double, 4> costs = {has_changed ? 10.0 : 40.0, 70, 20, 90};
+                             return costs[static_cast<std::size_t>(candidate)] * microsecond;
+                         }},
+                    test_seed());
+    for (int i = 0; i < 100'000; ++i) job.call(Collective::allreduce, 1000);
+    ASSERT_EQ(job.chosen(Collective::allreduce, 1000), 2);
+    has_changed = true;
+    for (int i = 0; i < 10'000; ++i) job.call(Collective::allreduce, 1000);
+    EXPECT_EQ(job.chosen(Collective::allreduce, 1000), 0);
+}
+
+// Ranks may be connected in it.
+TEST(Learning, ALongFirstAgreementIsNoReasonToLearnLess) {
+    for (std::uint64_t run = 0; run < 20; ++run) {
+        bool has_changed = false;
+        LearningJob job({.seconds =
+                             [&](Collective, std::uint64_t, int candidate, std::uint64_t) {
+                                 const std::array<double, 4> costs = {40, 70, has_changed ? 200.0 : 20.0, 90};
+                                 return costs[static_cast<std::size_t>(candidate)] * microsecond;
+                             },
+                         .first_agreement = 0.1},
+                        mix({test_seed(), run}));
+        for (int i = 0; i < 1000; ++i) job.call(Collective::allreduce, 1000);
+        ASSERT_EQ(job.chosen(Collective::allreduce, 1000), 2);
+        has_changed = true;
+        for (int i = 0; i < 200; ++i) job.call(Collective::allreduce, 1000);
+        EXPECT_EQ(job.chosen(Collective::allreduce, 1000), 0) << "run " << run;
+    }
+}
+
+// However slow the MPI library's is, it is tried again now and then: for a hundredth of the time.
+TEST(Learning, TryingWhatIsHopelessAgainCostsAHundredthOfTheTime) {
+    LearningJob job(
+        {.seconds =
+             [](Collective collective, std::uint64_t, int candidate, std::uint64_t) {
+                 const std::array<double, 4> costs = {100, 60, 10, 70};
+                 return (collective == Collective::barrier ? 10 : costs[static_cast<std::size_t>(candidate)]) *
+                        microsecond;
+             }},
+        test_seed());
+    double regret = 0;
+    const auto call = [&](int times) {
+        for (int i = 0; i < times; ++i) {
+            const int candidate = job.call(Collective::reduce, 1000);
+            regret += candidate == 2 ? 0 : candidate == 0 ? 90 : candidate == 1 ? 50 : 60;
+            if (i % 10 == 9) job.call(Collective::barrier, 0);
+        }
+    };
+    call(1000);
+    ASSERT_EQ(job.chosen(Collective::reduce, 1000), 2);
+    regret = 0;
+    constexpr int calls = 200'000;
+    call(calls);
+    EXPECT_LE(regret, 0.01 * 10 * calls);
+}
+
 TEST(Learning, NoiseDoesNotHaveItTryAgainAndAgain) {
     LearningJob job({.noise = 1, .seconds = seconds_of({20, 30, 12, 90})}, test_seed());
     std::vector<int> calls(4, 0);

@@ -40,6 +40,7 @@ public:
         double noise = 0.05;
         // Of a call, by collective, bytes and candidate.
         std::function<double(Collective, std::uint64_t, int candidate, std::uint64_t call)> seconds;
+        double first_agreement = 0;  // in seconds, where it is longer than the others
     };
 
     LearningJob(const Options& options, std::uint64_t seed) : options_(options), random_(seed) {
@@ -164,7 +165,9 @@ private:
         Learning::Words words;
         all_.fill(0);
         for (Learning& each : learning_) {
-            each.tell(words, 1000 + random_.below(1000), false);
+            // How long the one before took.
+            const std::uint64_t took = agreements_ == 1 ? nanoseconds(options_.first_agreement) : 0;
+            each.tell(words, std::max(took, agreements_ == 0 ? 0 : 1000 + random_.below(1000)), false);
             for (std::size_t i = 0; i < words.size(); ++i) all_[i] = std::max(all_[i], words[i]);
         }
         ++agreements_;

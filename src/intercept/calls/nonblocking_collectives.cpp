@@ -208,6 +208,8 @@ int wrap_Request_free(MPI_Request* request) {
     return any_persistent() ? free_persistent(request) : onward.Request_free(request);
 }
 
+int wrap_Cancel(MPI_Request* request) { return any_persistent() ? cancel_persistent(request) : onward.Cancel(request); }
+
 int wrap_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
     return ibcast(buffer, count, type, root, comm, request, onward.Ibcast);
 }

@@ -24,6 +24,10 @@ public:
         return mpi.Recv_init(nullptr, 0, MPI_BYTE, own.rank, tag(), own.duplicate, request);
     }
     int start(MPI_Request* request);
+    // MPI has no such thing; the request is a receive, and would be over without its collective.
+    int refuse_cancelling() {
+        return guarded(comm_, [] { return MPI_ERR_REQUEST; });
+    }
     bool is_free() { return holders_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
 private:
@@ -185,6 +189,11 @@ int free_persistent(MPI_Request* request) {
     const int status = collective == nullptr ? onward.Request_free(request) : mpi.Request_free(request);
     if (collective != nullptr && collective->is_free()) delete collective;
     return status;
+}
+
+int cancel_persistent(MPI_Request* request) {
+    PersistentCollective* collective = request == nullptr ? nullptr : find_persistent(*request, false);
+    return collective == nullptr ? onward.Cancel(request) : collective->refuse_cancelling();
 }
 
 bool any_persistent() { return persistent_requests.load(std::memory_order_acquire) != 0; }

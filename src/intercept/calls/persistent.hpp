@@ -17,9 +17,10 @@ int init_bcast(Communicator& communicator, const Decision& decision, int number,
                MPI_Datatype type, int root, MPI_Request* request);
 int init_reduction(Communicator& communicator, const Decision& decision, int number, Collective collective,
                    const Reduction& reduction, MPI_Request* request);
-// Are there any? Then MPI_Start and MPI_Request_free of any request go through these.
+// Are there any? Then MPI_Start, MPI_Request_free and MPI_Cancel of any request go through these.
 bool any_persistent();
 int start_persistent(MPI_Request* request);
 int free_persistent(MPI_Request* request);
+int cancel_persistent(MPI_Request* request);
 
 }  // namespace hcoll

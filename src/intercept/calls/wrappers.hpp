@@ -57,6 +57,7 @@ int wrap_Allreduce_init_c(const void* send, void* receive, MPI_Count count, MPI_
 int wrap_Start(MPI_Request* request);
 int wrap_Startall(int count, MPI_Request* requests);
 int wrap_Request_free(MPI_Request* request);
+int wrap_Cancel(MPI_Request* request);
 int wrap_Query_thread(int* provided);
 int wrap_Wait(MPI_Request* request, MPI_Status* status);
 int wrap_Waitall(int count, MPI_Request* requests, MPI_Status* statuses);

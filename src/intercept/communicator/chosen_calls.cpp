@@ -57,6 +57,17 @@ ChosenCalls ChosenCalls::of(MPI_Info info, std::vector<std::string>& mistakes) {
     return chosen;
 }
 
+bool ChosenCalls::are_in(MPI_Info info) {
+    int keys = 0;
+    if (info == MPI_INFO_NULL || mpi.Info_get_nkeys(info, &keys) != MPI_SUCCESS) return false;
+    for (int i = 0; i < keys; ++i) {
+        std::array<char, MPI_MAX_INFO_KEY + 1> key{};
+        if (mpi.Info_get_nthkey(info, i, key.data()) == MPI_SUCCESS && std::string_view(key.data()).starts_with(prefix))
+            return true;
+    }
+    return false;
+}
+
 void ChosenCalls::add(const ChosenCalls& later) {
     for (std::size_t i = 0; i < collective_count; ++i)
         if (later.blocking_[i]) blocking_[i] = later.blocking_[i];

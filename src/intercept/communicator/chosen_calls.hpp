@@ -22,6 +22,8 @@ class ChosenCalls {
 public:
     // What is wrong with a key or its value becomes a sentence, and the key counts as if it were not there.
     static ChosenCalls of(MPI_Info info, std::vector<std::string>& mistakes);
+    // Is there any key of the library's, right or wrong?
+    static bool are_in(MPI_Info info);
     bool is_empty() const;
     // What was asked for later, on top of this.
     void add(const ChosenCalls& later);

@@ -28,7 +28,9 @@ int joined(int status, const MPI_Comm* made) {
 
 // Does the program want to know which ranks libhcoll takes for those of a node?
 bool asks_for_nodes(int type, MPI_Info info) {
-    if (type != MPI_COMM_TYPE_SHARED || info == MPI_INFO_NULL) return false;
+    if (type != MPI_COMM_TYPE_SHARED || info == MPI_INFO_NULL || !Process::get().has_world()) return false;
+    // What is no info is for the call itself to tell of.
+    const ErrorsReturn errors_return(MPI_COMM_WORLD);
     int length = 0;
     int is_there = 0;
     return mpi.Info_get_valuelen(info, HCOLL_INFO_NODES, &length, &is_there) == MPI_SUCCESS && is_there != 0;

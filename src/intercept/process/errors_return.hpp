@@ -2,6 +2,9 @@
 // Calls that libhcoll makes for itself on a communicator of the application.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -10,31 +13,63 @@
 
 namespace hcoll {
 
-// While it exists, errors on the communicator come back to libhcoll, and the application's handler sees none of them.
+// Of ErrorsReturn: an error handler of the application's that is taken away, for so many at a time.
+struct TakenErrorHandler {
+    MPI_Comm communicator{};
+    MPI_Errhandler handler{};
+    int holders = 0;
+};
+
+// While it exists, errors on the communicator come back to libhcoll, and the application's handler sees none of them. Of several at a time, in threads of the application's, the first
+// takes that handler away and the last gives it back: what one of them found in between is not the application's.
 class ErrorsReturn {
 public:
-    explicit ErrorsReturn(MPI_Comm communicator) : communicator_(communicator) {
+    explicit ErrorsReturn(MPI_Comm communicator) {
         // Simulated ranks share one MPI_COMM_WORLD, with one handler, and a simulation ends at an error anyway.
         if (is_simulated) return;
-        if (mpi.Comm_get_errhandler(communicator, &handler_) == MPI_SUCCESS)
-            is_set_ = mpi.Comm_set_errhandler(communicator, MPI_ERRORS_RETURN) == MPI_SUCCESS;
+        const std::lock_guard lock(mutex_);
+        TakenErrorHandler* free = nullptr;
+        for (TakenErrorHandler& each : taken_) {
+            if (each.holders == 0)
+                free = &each;
+            else if (each.communicator == communicator)
+                of_ = &each;
+        }
+        if (of_ == nullptr && free != nullptr && take(communicator, *free)) of_ = free;
+        if (of_ != nullptr) ++of_->holders;
     }
     ~ErrorsReturn() {
-        if (!is_set_) return;
-        // Another thread of the application's may have set one meanwhile.
-        MPI_Errhandler now{};
-        const bool is_known = mpi.Comm_get_errhandler(communicator_, &now) == MPI_SUCCESS;
-        if (!is_known || now == MPI_ERRORS_RETURN) mpi.Comm_set_errhandler(communicator_, handler_);
-        if (is_known) mpi.Errhandler_free(&now);
-        mpi.Errhandler_free(&handler_);
+        if (of_ == nullptr) return;
+        const std::lock_guard lock(mutex_);
+        if (--of_->holders == 0) give_back_handler(of_->communicator, of_->handler);
     }
     ErrorsReturn(const ErrorsReturn&) = delete;
     ErrorsReturn& operator=(const ErrorsReturn&) = delete;
 
+    // Unless the application has set one meanwhile.
+    static void give_back_handler(MPI_Comm communicator, MPI_Errhandler handler) {
+        MPI_Errhandler now{};
+        const bool is_known = mpi.Comm_get_errhandler(communicator, &now) == MPI_SUCCESS;
+        if (!is_known || now == MPI_ERRORS_RETURN) mpi.Comm_set_errhandler(communicator, handler);
+        if (is_known) mpi.Errhandler_free(&now);
+        mpi.Errhandler_free(&handler);
+    }
+
 private:
-    MPI_Comm communicator_;
-    MPI_Errhandler handler_{};
-    bool is_set_ = false;
+    static bool take(MPI_Comm communicator, TakenErrorHandler& taken) {
+        taken.communicator = communicator;
+        if (mpi.Comm_get_errhandler(communicator, &taken.handler) != MPI_SUCCESS) return false;
+        if (mpi.Comm_set_errhandler(communicator, MPI_ERRORS_RETURN) == MPI_SUCCESS) return true;
+        mpi.Errhandler_free(&taken.handler);
+        return false;
+    }
+
+    // More communicators at a time than threads may be in such a place at once; who finds no room leaves its handler alone.
+    static constexpr std::size_t most = 64;
+    static inline std::mutex mutex_;
+    static inline std::array<TakenErrorHandler, most> taken_;
+
+    TakenErrorHandler* of_ = nullptr;
 };
 
 // Of HeldHandler.
@@ -81,13 +116,7 @@ public:
         if (!held_.is_held) [[likely]]
             return;
         const HeldErrorHandler held = std::exchange(held_, HeldErrorHandler());
-        MPI_Errhandler handler = held.handler;
-        MPI_Errhandler now{};
-        // The application may have set one meanwhile.
-        const bool is_known = mpi.Comm_get_errhandler(held.communicator, &now) == MPI_SUCCESS;
-        if (!is_known || now == MPI_ERRORS_RETURN) mpi.Comm_set_errhandler(held.communicator, handler);
-        if (is_known) mpi.Errhandler_free(&now);
-        mpi.Errhandler_free(&handler);
+        ErrorsReturn::give_back_handler(held.communicator, held.handler);
     }
 
 private:

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "intercept/process/scratch_memory.hpp"
 
-#include <cstdlib>
-#include <new>
-
+#include "base/aligned_memory.hpp"
 #include "progress/engine/per_process.hpp"
 
 namespace hcoll {
@@ -14,7 +12,7 @@ constexpr std::size_t kept_by_thread = 4 << 20;
 
 }  // namespace
 
-void ScratchMemory::Free::operator()(std::byte* memory) const { std::free(memory); }
+void ScratchMemory::Free::operator()(std::byte* memory) const { free_aligned(memory); }
 
 std::byte* ScratchMemory::get(std::size_t bytes) {
     if (bytes > bytes_) {
@@ -22,8 +20,7 @@ std::byte* ScratchMemory::get(std::size_t bytes) {
         const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
         memory_.reset();
         bytes_ = 0;
-        memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
-        if (memory_ == nullptr) throw std::bad_alloc();
+        memory_.reset(allocate_aligned(alignment, rounded));
         bytes_ = rounded;
     }
     return memory_.get();

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/aligned_memory.hpp"
 #include "base/check.hpp"
 #include "progress/node/node_area.hpp"
 #include "progress/node/touch_pages.hpp"
@@ -16,8 +17,7 @@ namespace hcoll {
 using namespace node_area;
 
 NodeCollectives::Accumulator NodeCollectives::make_accumulator() {
-    return {new (std::align_val_t{cache_line_bytes}) std::byte[short_bytes],
-            [](std::byte* memory) { ::operator delete[](memory, std::align_val_t{cache_line_bytes}); }};
+    return {allocate_aligned(cache_line_bytes, short_bytes), free_aligned};
 }
 
 NodeCollectives::Part NodeCollectives::own_part(int rank, std::size_t buffer_bytes) {

@@ -6,9 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <new>
 #include <vector>
 
+#include "base/aligned_memory.hpp"
 #include "progress/node/memory_units.hpp"
 
 namespace hcoll {
@@ -57,9 +57,7 @@ private:
 
 }  // namespace
 
-void PeerMemory::Free::operator()(std::byte* memory) const {
-    ::operator delete[](memory, std::align_val_t{page_bytes});
-}
+void PeerMemory::Free::operator()(std::byte* memory) const { free_aligned(memory); }
 
 std::optional<std::uint64_t> PeerMemory::word_at(int rank, std::uint64_t address) {
     std::uint64_t word = 0;
@@ -71,7 +69,7 @@ std::optional<std::uint64_t> PeerMemory::word_at(int rank, std::uint64_t address
 }
 
 std::byte* PeerMemory::pieces(std::size_t bytes) {
-    if (pieces_ == nullptr) pieces_.reset(new (std::align_val_t{page_bytes}) std::byte[bytes]);
+    if (pieces_ == nullptr) pieces_.reset(allocate_aligned(page_bytes, bytes));
     return pieces_.get();
 }
 

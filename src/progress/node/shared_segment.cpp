@@ -27,11 +27,16 @@ bool exceeds_file_limit(std::size_t bytes) {
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
 }
 
-// Hardened systems refuse memory that could be executed (vm.memfd_noexec, Linux 6.3); others do not know the flag that says that it is not.
+// Hardened systems refuse memory that could be executed (vm.memfd_noexec, Linux 6.3); others do not know the flag that says that it is not. Not in place of a standard stream that the
+// application has closed: what others write there would come into it.
 int make_memory_file() {
     constexpr unsigned int noexec_seal = 8;
-    const int made = memfd_create(name, MFD_CLOEXEC | noexec_seal);
-    return made >= 0 || errno != EINVAL ? made : memfd_create(name, MFD_CLOEXEC);
+    int made = memfd_create(name, MFD_CLOEXEC | noexec_seal);
+    if (made < 0 && errno == EINVAL) made = memfd_create(name, MFD_CLOEXEC);
+    if (made < 0 || made > STDERR_FILENO) return made;
+    const int moved = fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(made);
+    return moved;
 }
 
 }  // namespace
