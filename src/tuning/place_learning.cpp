@@ -27,7 +27,9 @@ constexpr double more_regret = 10;
 constexpr double hopeless_at_once = 4;
 constexpr double hopeless = 2;
 constexpr double certain = 3;  // standard errors
-constexpr double likely = 2;   // a single disturbed call does not make it so
+// What is known of a candidate may be one disturbed call: before it is tried again it counts for no more than so many calls of the choice.
+constexpr double most_believed = 8;
+constexpr double likely = 2;  // a single disturbed call does not make it so
 // The MPI library keeps what would gain less.
 constexpr double least_gain = 1.02;
 constexpr double much_gain = 1.2;
@@ -260,12 +262,12 @@ bool PlaceLearning::is_worth_another_try(int candidate, double now) const {
     return candidate == vendor_ || (candidate == runner_up_ && costs_of(candidate).mean() <= hopeless_at_once * now);
 }
 
-// What a round of those costs at the most beyond what the choice would take, as far as is known.
+// About what a round of those costs beyond what the choice would take, as far as is known. What it does cost is counted afterwards.
 double PlaceLearning::regret_of_another_try(double now) const {
     double regret = 0;
     for (int i = 0; i < candidates_; ++i) {
         if (i == chosen_ || !is_worth_another_try(i, now)) continue;
-        const double seconds = costs_of(i).count() == 0 ? 2 * now : costs_of(i).mean();
+        const double seconds = costs_of(i).count() == 0 ? 2 * now : std::min(costs_of(i).mean(), most_believed * now);
         regret += static_cast<double>(most_in_round) / 2 * std::max(seconds - now, now / 4);
     }
     return regret;
@@ -276,7 +278,10 @@ void PlaceLearning::try_again(double now) {
     is_out_.fill(true);
     for (int i = 0; i < candidates_; ++i)
         is_out_[static_cast<std::size_t>(i)] = i != chosen_ && !is_worth_another_try(i, now);
+    // Who is not tried now may be the only other one next time.
+    const CostSamples known = costs_of(runner_up_);
     *costs_ = {};
+    if (is_out_[runner_up_]) (*costs_)[runner_up_] = known;
     state_ = State::tried;
     round_ = 1;
     make_round();

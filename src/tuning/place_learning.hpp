@@ -5,7 +5,7 @@
 //
 //   counted --often enough--> tried, in rounds --one is left, or nothing tells them apart--> settled --slower, or time for it--+
 //                                  ^                                                                                           |
-//                                  +-------- the chosen one, the runner-up and the MPI library's -----------------------------+
+//                                  +-------- the chosen one, the runner-up (but a hopeless one) and the MPI library's --------+
 //
 // In a round every candidate that is left has a few calls in a row, the next round goes the other way round. The first ones do not count: a
 // change of algorithm disturbs the calls after it, and short calls in a row run ahead of one another. Then (successive rejects)
@@ -31,8 +31,8 @@
 
 namespace hcoll {
 
-// Mean and variance of what calls of one candidate cost, in seconds. A single disturbance (another program on the core) counts as 16
-// times the mean at the most; one of the first three, as 16 times the median of these.
+// Mean and variance of what calls of one candidate cost, in seconds. A single disturbance (another program on the core) counts as 5
+// times the mean at the most; one of the first three, as 5 times the median of these.
 class CostSamples {
 public:
     void add(double seconds);

@@ -45,7 +45,7 @@ def own_errors(folder):
             if not is_own(error):
                 continue
             frames = [f"  {frame.findtext('fn')} ({frame.findtext('file')}:{frame.findtext('line')})" for frame in error.iter("frame")]
-            text = "\\n".join([error.findtext("kind"), str(error.findtext("what") or error.findtext("xwhat/text")), *frames])
+            text = "\n".join([error.findtext("kind"), str(error.findtext("what") or error.findtext("xwhat/text")), *frames])
             if text not in seen:
                 seen.add(text)
                 yield name, text
@@ -58,8 +58,9 @@ def main():
     own = list(own_errors(sys.argv[1]))
     for name, text in own:
         print(f"{name}: {text}")
-    print(f"{len(os.listdir(sys.argv[1]))} processes, {len(own)} errors in libhcoll")
-    return 1 if own else 0
+    processes = len(os.listdir(sys.argv[1]))
+    print(f"{processes} processes, {len(own)} errors in libhcoll")
+    return 1 if own or processes == 0 else 0
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ void keep_handlers() {
     MPI_Errhandler mine = MPI_ERRHANDLER_NULL;
     check(MPI_Comm_create_errhandler(hears_of_an_error, &mine));
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine));
-    constexpr int rounds = 40'000;
+    constexpr int rounds = 20'000;
     std::vector<MPI_Comm> origins(threads, MPI_COMM_NULL);
     for (MPI_Comm& each : origins) check(MPI_Comm_dup(MPI_COMM_SELF, &each));
     std::vector<std::thread> running;

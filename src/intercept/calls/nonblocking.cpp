@@ -14,8 +14,8 @@ namespace {
 
 // What the request knows, in the application's hands for as long as it likes.
 struct Outcome {
-    int status = MPI_SUCCESS;
-    std::atomic<int> holders{2};  // the operation and the request
+    std::atomic<int> status{MPI_SUCCESS};  // told when it is over, which the vendor tells
+    std::atomic<int> holders{2};           // the operation and the request
 
     void release() {
         if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -28,7 +28,7 @@ int query_request(void* outcome, MPI_Status* status) {
     mpi.Status_set_cancelled(status, 0);
     status->MPI_SOURCE = MPI_ANY_SOURCE;
     status->MPI_TAG = MPI_ANY_TAG;
-    return static_cast<Outcome*>(outcome)->status;
+    return static_cast<Outcome*>(outcome)->status.load(std::memory_order_acquire);
 }
 
 int free_request(void* outcome) {
@@ -75,9 +75,9 @@ public:
         const auto begin = [&](PointToPoint& network, MPI_Datatype type, std::uint64_t unit_bytes, MPI_Op op) {
             network.begin_nonblocking(number_, type, unit_bytes, op);
         };
-        if (!run_->advance(begin, part, has_moved, outcome_->status)) return false;
+        if (!run_->advance(begin, part, has_moved, status_)) return false;
         has_run_ = true;
-        own_.served.end_job_if_fatal(outcome_->status);
+        own_.served.end_job_if_fatal(status_);
         return complete_if_over(has_moved);
     }
 
@@ -86,10 +86,11 @@ public:
 private:
     bool complete_if_over(bool& has_moved) noexcept {
         if (after_ != nullptr) {
-            if (!after_->is_over(outcome_->status)) return false;
-            own_.served.end_job_if_fatal(outcome_->status);
+            if (!after_->is_over(status_)) return false;
+            own_.served.end_job_if_fatal(status_);
         }
         has_moved = true;
+        outcome_->status.store(status_, std::memory_order_release);
         // The application may free the communicator from here on, but that waits for end().
         note_completion(mpi.Grequest_complete(request_));
         return true;
@@ -100,6 +101,7 @@ private:
     std::unique_ptr<AfterResult> after_;
     bool has_begun_ = false;
     bool has_run_ = false;
+    int status_ = MPI_SUCCESS;
     std::uint64_t number_ = 0;
     MPI_Request request_ = MPI_REQUEST_NULL;
     Outcome* outcome_ = nullptr;

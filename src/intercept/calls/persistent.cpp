@@ -26,7 +26,10 @@ public:
     int start(MPI_Request* request);
     // MPI has no such thing; the request is a receive, and would be over without its collective.
     int refuse_cancelling() {
-        return guarded(comm_, [] { return MPI_ERR_REQUEST; });
+        const auto refuse = [] { return MPI_ERR_REQUEST; };
+        // The program may have freed it meanwhile.
+        if (run_->own().served.serves(comm_)) return guarded(comm_, refuse);
+        return Process::get().has_world() ? guarded(MPI_COMM_WORLD, refuse) : refuse();
     }
     bool is_free() { return holders_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 

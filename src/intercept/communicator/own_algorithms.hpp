@@ -96,6 +96,10 @@ public:
     void begin(MPI_Comm communicator);
     // Before it is freed, or something else serves it. Waits for who is using it. `has_more`: collectives of it are under way.
     void end(bool has_more);
+    bool serves(MPI_Comm communicator) {
+        const std::lock_guard lock(mutex_);
+        return communicator_ == communicator;
+    }
     // One of its collectives has ended so. Where it has failed and errors are fatal the job ends here, not where the request is completed: this rank may first wait for another one that
     // waits for what it can no longer send. Other handlers are called where the request is completed.
     void end_job_if_fatal(int status) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The wrappers of what makes communicators: they are passed on. A communicator of processes that are known to run this library may be set up
 // right here, where all of them wait for all; and a process that meets others which were not started with it remembers that.
+#include <optional>
+
 #include "hcoll/hcoll.h"
 #include "intercept/calls/guarded.hpp"
 #include "intercept/calls/onward.hpp"
 #include "intercept/calls/wrappers.hpp"
 #include "intercept/communicator/communicator.hpp"
+#include "intercept/process/background.hpp"
 #include "intercept/process/errors_return.hpp"
 #include "intercept/process/gather_places.hpp"
 #include "intercept/process/process.hpp"
@@ -28,9 +31,14 @@ int joined(int status, const MPI_Comm* made) {
 
 // Does the program want to know which ranks libhcoll takes for those of a node?
 bool asks_for_nodes(int type, MPI_Info info) {
-    if (type != MPI_COMM_TYPE_SHARED || info == MPI_INFO_NULL || !Process::get().has_world()) return false;
-    // What is no info is for the call itself to tell of.
-    const ErrorsReturn errors_return(MPI_COMM_WORLD);
+    if (type != MPI_COMM_TYPE_SHARED || info == MPI_INFO_NULL) return false;
+    // What is no info is for the call itself to tell of. Not where communicators that another thread makes meanwhile would be born with this handler.
+    std::optional<ErrorsReturn> of_world;
+    std::optional<ErrorsReturn> of_self;
+    if (Process::get().has_world() && !Background::get().application_has_threads()) {
+        of_world.emplace(MPI_COMM_WORLD);
+        of_self.emplace(MPI_COMM_SELF);
+    }
     int length = 0;
     int is_there = 0;
     return mpi.Info_get_valuelen(info, HCOLL_INFO_NODES, &length, &is_there) == MPI_SUCCESS && is_there != 0;

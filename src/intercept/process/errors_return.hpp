@@ -29,12 +29,13 @@ public:
         if (is_simulated) return;
         const std::lock_guard lock(mutex_);
         TakenErrorHandler* free = nullptr;
-        for (TakenErrorHandler& each : taken_) {
-            if (each.holders == 0)
-                free = &each;
-            else if (each.communicator == communicator)
-                of_ = &each;
+        for (std::size_t i = 0; i < used_; ++i) {
+            if (taken_[i].holders == 0)
+                free = &taken_[i];
+            else if (taken_[i].communicator == communicator)
+                of_ = &taken_[i];
         }
+        if (free == nullptr && used_ < most) free = &taken_[used_++];
         if (of_ == nullptr && free != nullptr && take(communicator, *free)) of_ = free;
         if (of_ != nullptr) ++of_->holders;
     }
@@ -68,6 +69,7 @@ private:
     static constexpr std::size_t most = 64;
     static inline std::mutex mutex_;
     static inline std::array<TakenErrorHandler, most> taken_;
+    static inline std::size_t used_ = 0;
 
     TakenErrorHandler* of_ = nullptr;
 };
@@ -85,15 +87,18 @@ struct HeldErrorHandler {
 class HeldHandler {
 public:
     // In a process with MPI_COMM_WORLD. `is_known`: the handle is that of a communicator for certain.
-    HeldHandler(MPI_Comm communicator, bool has_threads, bool is_known) {
+    HeldHandler(MPI_Comm communicator, bool has_threads, bool is_known)
+        : communicator_(communicator), is_known_(is_known || communicator == MPI_COMM_WORLD) {
         give_back();
         if (is_simulated || communicator == MPI_COMM_NULL) return;
+        must_ask_ = has_threads;
+        if (must_ask_) return;
         std::optional<ErrorsReturn> of_no_communicator;  // are told to MPI_COMM_WORLD's handler
-        if (!is_known && communicator != MPI_COMM_WORLD) of_no_communicator.emplace(MPI_COMM_WORLD);
+        if (!is_known_) of_no_communicator.emplace(MPI_COMM_WORLD);
         MPI_Errhandler handler{};
         if (mpi.Comm_get_errhandler(communicator, &handler) != MPI_SUCCESS) return;
-        is_predefined_ = handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_RETURN;
-        if (!is_predefined_ && !has_threads && mpi.Comm_set_errhandler(communicator, MPI_ERRORS_RETURN) == MPI_SUCCESS)
+        is_predefined_ = is_predefined(handler);
+        if (!is_predefined_ && mpi.Comm_set_errhandler(communicator, MPI_ERRORS_RETURN) == MPI_SUCCESS)
             held_ = {.communicator = communicator, .handler = handler, .is_held = true};
         else
             mpi.Errhandler_free(&handler);
@@ -102,8 +107,11 @@ public:
     HeldHandler(const HeldHandler&) = delete;
     HeldHandler& operator=(const HeldHandler&) = delete;
 
-    // Is what is thrown now no error handler's?
-    bool throws_nothing() const { return is_predefined_ || held_.is_held; }
+    // Is what is thrown now no error handler's? Where MPI_COMM_WORLD's throws nothing, the handle has been good for a call that has thrown.
+    bool throws_nothing() const {
+        if (!must_ask_) return is_predefined_ || held_.is_held;
+        return (is_known_ || has_predefined(MPI_COMM_WORLD)) && has_predefined(communicator_);
+    }
     // Ends it; returns `status`, if the handler does.
     static int tell(int status) {
         const HeldErrorHandler held = held_;
@@ -120,7 +128,22 @@ public:
     }
 
 private:
+    static bool is_predefined(MPI_Errhandler handler) {
+        return handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_RETURN;
+    }
+
+    static bool has_predefined(MPI_Comm communicator) {
+        MPI_Errhandler handler{};
+        if (mpi.Comm_get_errhandler(communicator, &handler) != MPI_SUCCESS) return false;
+        const bool is_one = is_predefined(handler);
+        mpi.Errhandler_free(&handler);
+        return is_one;
+    }
+
     static inline thread_local HeldErrorHandler held_;
+    MPI_Comm communicator_;
+    bool is_known_;
+    bool must_ask_ = false;  // later, since nothing is held
     bool is_predefined_ = false;
 };
 

@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/high_descriptor.hpp"
+
 namespace hcoll {
 
 namespace {
@@ -72,14 +74,14 @@ int SegmentOffer::open(const SharedSegment& segment) {
     segment_ = &segment;
     const Name name(segment.address());
     constexpr int waiting = 8;
-    socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    socket_ = above_standard_streams(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (socket_ < 0) return errno;
     return bind(socket_, name.get(), name.length) == 0 && listen(socket_, waiting) == 0 ? 0 : errno;
 }
 
 int SegmentOffer::hand_over() {
     while (true) {
-        const int connection = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
+        const int connection = above_standard_streams(accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC));
         if (connection < 0 && errno == EINTR) continue;
         if (connection < 0) return errno;
         const bool is_welcome = is_same_user(connection);
@@ -96,7 +98,7 @@ HandedSegment::~HandedSegment() {
 int HandedSegment::connect(const SegmentAddress& address) {
     address_ = address;
     const Name name(address);
-    socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    socket_ = above_standard_streams(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (socket_ < 0) return errno;
     if (::connect(socket_, name.get(), name.length) != 0) return errno;
     return is_same_user(socket_) ? 0 : EPERM;
@@ -112,7 +114,8 @@ int HandedSegment::take(SharedSegment& segment) {
     if (received == 0 || beside == nullptr || beside->cmsg_type != SCM_RIGHTS) return ECONNRESET;
     int descriptor = -1;
     std::memcpy(&descriptor, CMSG_DATA(beside), sizeof descriptor);
-    return segment.adopt(descriptor, address_);
+    descriptor = above_standard_streams(descriptor);
+    return descriptor < 0 ? errno : segment.adopt(descriptor, address_);
 }
 
 }  // namespace hcoll

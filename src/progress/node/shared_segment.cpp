@@ -14,6 +14,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/high_descriptor.hpp"
+
 namespace hcoll {
 
 namespace {
@@ -27,16 +29,12 @@ bool exceeds_file_limit(std::size_t bytes) {
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
 }
 
-// Hardened systems refuse memory that could be executed (vm.memfd_noexec, Linux 6.3); others do not know the flag that says that it is not. Not in place of a standard stream that the
-// application has closed: what others write there would come into it.
+// Hardened systems refuse memory that could be executed (vm.memfd_noexec, Linux 6.3); others do not know the flag that says that it is not.
 int make_memory_file() {
     constexpr unsigned int noexec_seal = 8;
     int made = memfd_create(name, MFD_CLOEXEC | noexec_seal);
     if (made < 0 && errno == EINVAL) made = memfd_create(name, MFD_CLOEXEC);
-    if (made < 0 || made > STDERR_FILENO) return made;
-    const int moved = fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    close(made);
-    return moved;
+    return above_standard_streams(made);
 }
 
 }  // namespace
@@ -98,7 +96,7 @@ int SharedSegment::open(const SegmentAddress& address) {
     char link[sizeof link_prefix] = {};
     if (readlink(path, link, sizeof link - 1) < 0) return errno;
     if (std::strcmp(link, link_prefix) != 0) return ENXIO;
-    const int descriptor = ::open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int descriptor = above_standard_streams(::open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     return descriptor < 0 ? errno : adopt(descriptor, address);
 }
 
