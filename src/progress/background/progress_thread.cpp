@@ -104,7 +104,7 @@ void ProgressThread::abandon() {
 
 void ProgressThread::run() {
     ask_for_short_slices();
-    prctl(PR_SET_TIMERSLACK, 1000UL);  // ns; the usual 50 us would be half of the longest sleep
+    prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // ns; the usual 50 us would be half of the longest sleep
     const Patience patience = cores_are_spare_ ? on_spare_cores : on_the_application_s;
     while (!must_stop_) {
         in_flight_.wait_for_any();
