@@ -2,7 +2,6 @@
 // A program that brings its own memory management, of which aligned_alloc is no part: what its free gets is its own.
 #include "../support/program.hpp"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cerrno>

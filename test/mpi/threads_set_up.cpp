@@ -127,15 +127,15 @@ int main(int argc, char** argv) {
     int size = 0;
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     check(MPI_Comm_size(MPI_COMM_WORLD, &size));
-    if (argc > 1 && std::string_view(argv[1]) == "--lives") {
-        std::vector<std::thread> running;
-        for (int thread = 0; thread < threads; ++thread) running.emplace_back(live_and_die, thread);
-        for (std::thread& each : running) each.join();
-        check(MPI_Finalize());
-        return 0;
-    }
-    if (argc > 1 && std::string_view(argv[1]) == "--handlers") {
-        keep_handlers();
+    const std::string_view instead = argc > 1 ? argv[1] : "";
+    if (instead == "--handlers" || instead == "--lives") {
+        if (instead == "--handlers") {
+            keep_handlers();
+        } else {
+            std::vector<std::thread> running;
+            for (int thread = 0; thread < threads; ++thread) running.emplace_back(live_and_die, thread);
+            for (std::thread& each : running) each.join();
+        }
         check(MPI_Finalize());
         return 0;
     }

@@ -16,6 +16,15 @@
 
 namespace hcoll::test {
 
+inline constexpr double microsecond = 1e-6;
+
+// By candidate.
+inline auto seconds_of(std::vector<double> microseconds) {
+    return [microseconds](Collective, std::uint64_t, int candidate, std::uint64_t) {
+        return microseconds[static_cast<std::size_t>(candidate)] * microsecond;
+    };
+}
+
 // As many candidates beside the usual one, which is the MPI library's: the catalog's algorithms, whatever they are.
 inline TrialTable trials_of(Collective collective, std::size_t others) {
     TrialTable table(1);

@@ -24,25 +24,32 @@ bool is_asked_for(const std::optional<AlgorithmChoice>& choice) {
     return choice && choice->kind != AlgorithmChoice::Kind::automatic;
 }
 
+// Of the library's keys, right or wrong.
+template <typename Use>
+void for_each_own_key(MPI_Info info, Use&& use) {
+    int keys = 0;
+    if (info == MPI_INFO_NULL || mpi.Info_get_nkeys(info, &keys) != MPI_SUCCESS) return;
+    for (int i = 0; i < keys; ++i) {
+        std::array<char, MPI_MAX_INFO_KEY + 1> key{};
+        if (mpi.Info_get_nthkey(info, i, key.data()) == MPI_SUCCESS && std::string_view(key.data()).starts_with(prefix))
+            use(key.data());
+    }
+}
+
 }  // namespace
 
 ChosenCalls ChosenCalls::of(MPI_Info info, std::vector<std::string>& mistakes) {
     ChosenCalls chosen;
-    int keys = 0;
-    if (info == MPI_INFO_NULL || mpi.Info_get_nkeys(info, &keys) != MPI_SUCCESS) return chosen;
-    for (int i = 0; i < keys; ++i) {
-        std::array<char, MPI_MAX_INFO_KEY + 1> key{};
+    for_each_own_key(info, [&](const char* key) {
         std::array<char, MPI_MAX_INFO_VAL + 1> value{};
         int is_there = 0;
-        if (mpi.Info_get_nthkey(info, i, key.data()) != MPI_SUCCESS) continue;
-        const std::string_view name = key.data();
-        if (!name.starts_with(prefix) || name == HCOLL_INFO_ANSWER) continue;
-        if (mpi.Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &is_there) != MPI_SUCCESS || is_there == 0)
-            continue;
+        const std::string_view name = key;
+        if (name == HCOLL_INFO_ANSWER) return;
+        if (mpi.Info_get(info, key, MPI_MAX_INFO_VAL, value.data(), &is_there) != MPI_SUCCESS || is_there == 0) return;
         const auto call = TableCall::of(name.substr(prefix.size()));
         if (!call) {
             mistakes.push_back(fmt::format("{}: there is no key {}", by_info, name));
-            continue;
+            return;
         }
         const auto index = static_cast<std::size_t>(call->collective);
         AlgorithmChoice choice;
@@ -50,22 +57,17 @@ ChosenCalls ChosenCalls::of(MPI_Info info, std::vector<std::string>& mistakes) {
                                                   : parse_choice(call->collective, value.data(), choice);
         if (problem) {
             mistakes.push_back(fmt::format("{}, {}: {}", by_info, name, *problem));
-            continue;
+            return;
         }
         (call->is_nonblocking ? chosen.nonblocking_[index] : chosen.blocking_[index]) = choice;
-    }
+    });
     return chosen;
 }
 
 bool ChosenCalls::are_in(MPI_Info info) {
-    int keys = 0;
-    if (info == MPI_INFO_NULL || mpi.Info_get_nkeys(info, &keys) != MPI_SUCCESS) return false;
-    for (int i = 0; i < keys; ++i) {
-        std::array<char, MPI_MAX_INFO_KEY + 1> key{};
-        if (mpi.Info_get_nthkey(info, i, key.data()) == MPI_SUCCESS && std::string_view(key.data()).starts_with(prefix))
-            return true;
-    }
-    return false;
+    bool is_any = false;
+    for_each_own_key(info, [&](const char*) { is_any = true; });
+    return is_any;
 }
 
 void ChosenCalls::add(const ChosenCalls& later) {
